@@ -4,7 +4,7 @@ import { circles, untidy } from "./tidy.ts";
 
 const files = ["shared", "edge", "trainer", "test"].flatMap((room) =>
   readdirSync(room, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => ({ path: `${room}/${name}`, text: readFileSync(`${room}/${name}`, "utf8") }))
     .filter(({ path }) => path !== "test/tidy.ts" && path !== "test/tidy.test.ts"),
 );

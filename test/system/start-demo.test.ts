@@ -5,8 +5,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasBrowser, startBrowser, UNLESS_SKIPPED } from "../fixtures/browser.ts";
+import { CONSOLE_JOURNEYS } from "../fixtures/console-journeys.ts";
+import { type ConsolePage, openConsole } from "../fixtures/console-page.ts";
 import { commandOf, endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
 
 /** Short fitting time: these tests check the path, not the model's quality. */
@@ -164,6 +167,22 @@ test.skipIf(!hasBrowser)(`the reference sends a request with the reader's key${U
   } finally {
     await browser.close();
   }
+});
+
+describe.skipIf(!hasBrowser)(`in the console${UNLESS_SKIPPED}`, () => {
+  let browser: Browser;
+  let opened: ConsolePage;
+  beforeAll(async () => {
+    browser = await startBrowser();
+    const [, address] = /^Watch it in the console: (.+)$/m.exec(service.output())!;
+    opened = await openConsole(browser, address!);
+  });
+  afterAll(() => browser?.close());
+
+  test.each(Object.entries(CONSOLE_JOURNEYS))("%s", { timeout: TIMEOUT }, async (_, journey) => {
+    await journey(opened, local);
+    expect(opened.faults).toEqual([]);
+  });
 });
 
 test("Ctrl-C stops everything, and a second start keeps key, model and version", { timeout: TIMEOUT }, async () => {

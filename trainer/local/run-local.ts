@@ -76,11 +76,17 @@ async function useServices(
   await writeLocalService(state, { ...urls, api_key: apiKey, model_name: source.body.model_name });
 
   const service = { edgeUrl, apiKey, signal };
+  print(`Watch it in the console: ${consoleAddress(service, "/")}`);
   const record = await ensureModel(service, source, print);
   if (record.data) print(summaryOf(record));
-  await showRankings(service, source, { attributes: record.data?.item_attributes ?? [], print });
+  const user = await showRankings(service, source, { attributes: record.data?.item_attributes ?? [], print });
   await showEvent(service, source, { visitor: `visitor-${Date.now().toString(36)}`, print });
+  print(`\nTry it in the console: ${consoleAddress(service, `/models/${record.model_name}/try`, { user })}`);
 }
+
+/** The address of a page of the console. The key follows `#`, so the browser sends it to nobody; the console removes it. */
+const consoleAddress = ({ edgeUrl, apiKey }: { edgeUrl: string; apiKey: string }, page: string, query: object = {}) =>
+  `${edgeUrl}/#${page}?${new URLSearchParams({ ...query, key: apiKey })}`;
 
 /** Returns the known API key if the edge accepts it, else issues one for the customer `local` with all scopes. */
 async function ensureLocalKey(edgeUrl: string, apiKey: string | undefined, signal: AbortSignal): Promise<string> {

@@ -17,13 +17,13 @@ const PAUSE_MS = 500;
 
 /**
  * Prints the lists of three example calls with the curl line of each: a known user, an anonymous session, and a filter. Then says why
- * the first item is there, and which items are similar to it.
+ * the first item is there, and which items are similar to it. Returns the user's id.
  */
 export async function showRankings(
   service: Service,
   source: LocalSource,
   { attributes, print }: Output,
-): Promise<void> {
+): Promise<string> {
   const path = `/v0/models/${source.body.model_name}/rank`;
   const { id, latest } = await sampleUser(source);
   const show = async (example: Example) => {
@@ -45,12 +45,13 @@ export async function showRankings(
   const retrieval = filterOf((await itemsOf(source, [first])).get(first), attributes);
   const title = `For the user ${id}, only where ${JSON.stringify(retrieval)}`;
   await show({ title, path, body: { user_id: id, retrieval, limit: 5 } });
-  if (first === "") return;
+  if (first === "") return id;
   const like = `/v0/models/${source.body.model_name}/similar_items?item_id=${encodeURIComponent(first)}&limit=3`;
   const reasons = await reasonsOf(service, `${path}?user_id=${user}&limit=1&return=reasons`);
   const similar = (await rank(service, { path: like })).ids;
   const because = reasons.length > 0 ? `, because of ${await named(reasons)}` : "";
   print(`\n${await named([first])} is first for user ${id}${because}. Similar to it: ${await named(similar)}.`);
+  return id;
 }
 
 /** The items of the history to which the first item of a list is due. */

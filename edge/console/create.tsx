@@ -1,0 +1,1 @@
+export const CreatePage = () => <h1>Create a model</h1>;

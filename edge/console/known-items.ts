@@ -1,0 +1,64 @@
+/** The attributes of items that answers have contained, for titles, images and the values that forms offer. */
+import { signal } from "@preact/signals";
+import type { ItemId, RankedItems, Shortlist } from "../client/shortlist.ts";
+
+export type Attributes = Readonly<Record<string, unknown>>;
+
+const KNOWN_MAX = 5000;
+const SAMPLE_ITEMS = 500;
+const VALUES_MAX = 100;
+const TITLE_NAMES = /^(title|name|item_name|item_title|product_name|product_title|movie_title|headline)$/i;
+const IMAGE_NAMES = /image|img|picture|photo|thumb|poster|cover/i;
+
+export const knownItems = signal<ReadonlyMap<ItemId, Attributes>>(new Map());
+
+export function rememberItems({ items }: RankedItems): void {
+  const found = items.filter(({ metadata }) => metadata !== undefined);
+  if (found.length === 0) return;
+  const all = [...knownItems.value, ...found.map(({ item_id, metadata }) => [item_id, metadata!] as const)];
+  knownItems.value = new Map(all.slice(-KNOWN_MAX));
+}
+
+export function forgetItems(): void {
+  knownItems.value = new Map();
+}
+
+/** Learns popular items, from whose attributes forms take the values that they offer. */
+export async function loadSample(client: Shortlist, model: string, signal: AbortSignal): Promise<void> {
+  rememberItems(await client.rank(model, { limit: SAMPLE_ITEMS, return: ["metadata"] }, { signal }));
+}
+
+/** Learns the items that a list gives as reasons. */
+export async function loadReasons(client: Shortlist, model: string, ranked: RankedItems, signal: AbortSignal) {
+  const ids = new Set(ranked.items.flatMap(({ reasons }) => reasons?.map(({ item_id }) => item_id) ?? []));
+  const item_ids = [...ids].filter((id) => !knownItems.value.has(id)).slice(0, SAMPLE_ITEMS);
+  if (item_ids.length === 0) return;
+  rememberItems(await client.rank(model, { item_ids, limit: item_ids.length, return: ["metadata"] }, { signal }));
+}
+
+/** The item's title, or its id. */
+export function titleOf(id: ItemId): string {
+  const attributes = knownItems.value.get(id) ?? {};
+  const name = Object.keys(attributes).find((name) => TITLE_NAMES.test(name));
+  return name ? String(attributes[name]) : String(id);
+}
+
+/** The address of the item's image, if an attribute holds one. */
+export function imageOf(attributes: Attributes): string | undefined {
+  const found = Object.entries(attributes).find(
+    ([name, value]) => IMAGE_NAMES.test(name) && /^https:\/\//.test(String(value)),
+  );
+  return found && String(found[1]);
+}
+
+/** The attributes that are neither title nor image. */
+export const otherAttributes = (attributes: Attributes): (readonly [name: string, value: unknown])[] =>
+  Object.entries(attributes).filter(
+    ([name, value]) => value !== null && !TITLE_NAMES.test(name) && !/^https?:\/\//.test(String(value)),
+  );
+
+/** Values of an attribute that known items have. */
+export function valuesOf(attribute: string): string[] {
+  const values = [...knownItems.value.values()].flatMap((attributes) => (attributes[attribute] ?? []) as string[]);
+  return [...new Set(values.map(String))].sort().slice(0, VALUES_MAX);
+}

@@ -1,0 +1,159 @@
+import { computed, useSignal } from "@preact/signals";
+import type { ModelRecord } from "../client/shortlist.ts";
+import { DataPage } from "./data.tsx";
+import { ago, metric, qualityOf, times } from "./figures.ts";
+import { useAction, useLoaded } from "./loaded.ts";
+import { BUSY_MS, isTraining, State } from "./models.tsx";
+import { client, goTo, modelPath, page } from "./session.ts";
+import { TryPage } from "./try.tsx";
+import { UserEventsPage } from "./user-events.tsx";
+import { VersionsPage } from "./versions.tsx";
+import { WhyPage } from "./why.tsx";
+import { Confirm, Problem, WhenLoaded } from "./widgets.tsx";
+
+const IDLE_MS = 15_000;
+
+const PARTS = [
+  ["", "Quality"],
+  ["try", "Try it"],
+  ["versions", "Versions"],
+  ["data", "Data"],
+  ["events", "Events"],
+] as const;
+
+/** One model: its state, its actions, and one of its parts. */
+export function ModelPage({ name, part }: { name: string; part: string }) {
+  const record = useLoaded(
+    (signal) => client.value.viewModel(name, { signal }),
+    [name, client.value],
+    (model) => (model && isTraining(model) ? BUSY_MS : IDLE_MS),
+  );
+  // Ranking needs no trainer: the page that tries it works without the record.
+  const isOffline = record.value === undefined && record.error?.code === "trainer_unavailable";
+  return (
+    <>
+      <p class="path">
+        <a href="#/">Models</a>
+      </p>
+      <div class="title">
+        <h1>{name}</h1>
+        {record.value && <Actions model={record.value} onChange={record.reload} />}
+      </div>
+      <nav class="tabs" aria-label={name}>
+        {PARTS.map(([path, title]) => (
+          <a key={path} href={`#${modelPath(name, path)}`} {...(path === part && { "aria-current": "page" })}>
+            {title}
+          </a>
+        ))}
+      </nav>
+      {isOffline && part === "try" ? (
+        <>
+          <Problem error={record.error} />
+          <TryPage key={user.value} name={name} model={undefined} />
+        </>
+      ) : (
+        <WhenLoaded from={record}>
+          {(model) => (
+            <>
+              <Summary model={model} />
+              <Part part={part} model={model} onChange={record.reload} />
+            </>
+          )}
+        </WhenLoaded>
+      )}
+    </>
+  );
+}
+
+/** A link to another user's list starts with an empty form. */
+const user = computed(() => page.value.query.get("user") ?? "");
+
+function Part({ part, model, onChange }: { part: string; model: ModelRecord; onChange: () => void }) {
+  if (part === "data") return <DataPage model={model} />;
+  if (part === "events") return <UserEventsPage model={model} />;
+  if (model.version === null) return isTraining(model) ? <FirstTraining /> : null;
+  if (part === "try") return <TryPage key={user.value} name={model.model_name} model={model} />;
+  if (part === "versions") return <VersionsPage model={model} onChange={onChange} />;
+  return <WhyPage model={model} />;
+}
+
+const FirstTraining = () => (
+  <p class="card">The first training is under way. Quality and lists appear here as soon as a version is live.</p>
+);
+
+function Summary({ model }: { model: ModelRecord }) {
+  const quality = qualityOf(model);
+  const { failure, training } = model;
+  return (
+    <>
+      <div class="facts">
+        <div>
+          <State model={model} />
+        </div>
+        <div>trained {ago(model.trained_at)}</div>
+        <div>
+          {training.next_run_at ? `next training ${ago(training.next_run_at)}` : `schedule ${model.train_schedule}`}
+        </div>
+        {quality && (
+          <div>
+            {quality.name} {metric(quality.chosen)}
+            {quality.popularity > 0 && `, ${times(quality.chosen / quality.popularity)} popularity`}
+          </div>
+        )}
+      </div>
+      {failure && (
+        <div class="problem" role="status">
+          <p>
+            <strong>The last training changed nothing: {failure.message}</strong>
+          </p>
+          <p class="quiet">
+            {failure.code} while {failure.stage}, {ago(failure.at)}.{" "}
+            {failure.retryable
+              ? "It may succeed if it is started again."
+              : "Change the model or its data, then train again."}
+          </p>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Actions({ model, onChange }: { model: ModelRecord; onChange: () => void }) {
+  const isDeleting = useSignal(false);
+  const train = useAction(() => client.value.trainModel(model.model_name));
+  const remove = useAction(() => client.value.deleteModel(model.model_name));
+  return (
+    <div class="buttons">
+      <button
+        type="button"
+        disabled={isTraining(model) || train.isRunning}
+        onClick={async () => (await train.run()) && onChange()}
+      >
+        Train now
+      </button>
+      <button
+        type="button"
+        class="danger"
+        onClick={() => {
+          isDeleting.value = true;
+        }}
+      >
+        Delete
+      </button>
+      <Problem error={train.error ?? remove.error} />
+      {isDeleting.value && (
+        <Confirm
+          title={`Delete ${model.model_name}?`}
+          action="Delete the model"
+          typed={model.model_name}
+          onAnswer={async (isConfirmed) => {
+            isDeleting.value = false;
+            if (isConfirmed && (await remove.run())) goTo("/");
+          }}
+        >
+          <p>Its versions, scenarios and records are deleted for good. Rank calls then fail.</p>
+        </Confirm>
+      )}
+    </div>
+  );
+}

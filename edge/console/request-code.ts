@@ -1,0 +1,61 @@
+/** A rank request as code that makes exactly this call. The key is a variable: what is copied contains no secret. */
+import type { RankRequest } from "../client/shortlist.ts";
+
+export type Call = { readonly origin: string; readonly model: string; readonly request: RankRequest };
+
+const LINE_MAX = 70;
+
+export function curlOf({ origin, model, request }: Call): string {
+  const body = JSON.stringify(request).replaceAll("'", "'\\''");
+  return [
+    `curl -X POST "${origin}/v0/models/${encodeURIComponent(model)}/rank"`,
+    `  -H "x-api-key: $KEY" -H "content-type: application/json"`,
+    `  -d '${body}'`,
+  ].join(" \\\n");
+}
+
+export function typeScriptOf({ origin, model, request }: Call): string {
+  return [
+    `import { Shortlist } from "${origin}/client.js"; // or the package shortlist-client`,
+    "",
+    `const shortlist = new Shortlist({ url: ${JSON.stringify(origin)}, apiKey: KEY });`,
+    `const ranked = await shortlist.rank(${JSON.stringify(model)}, ${literal(request, SCRIPT)});`,
+  ].join("\n");
+}
+
+export function pythonOf({ origin, model, request }: Call): string {
+  const { return: details, ...others } = request;
+  const fields = { ...others, ...(details && { return_: details }) };
+  const given = Object.entries(fields).map(([name, value]) => `${name}=${literal(value, PYTHON)}`);
+  const inLine = `ranked = shortlist.rank(${[JSON.stringify(model), ...given].join(", ")})`;
+  const call =
+    inLine.length <= LINE_MAX || given.length === 0
+      ? inLine
+      : `ranked = shortlist.rank(\n    ${[JSON.stringify(model), ...given].join(",\n    ")},\n)`;
+  return [
+    `from shortlist import Shortlist  # curl -o shortlist.py ${origin}/client.py`,
+    "",
+    `shortlist = Shortlist(${JSON.stringify(origin)}, KEY)`,
+    call,
+  ].join("\n");
+}
+
+/** How a language writes names of fields and the values that JSON writes differently. */
+type Language = { readonly name: (name: string) => string; readonly words: Readonly<Record<string, string>> };
+
+const SCRIPT: Language = {
+  name: (name) => (/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name)),
+  words: { true: "true", false: "false", null: "null" },
+};
+const PYTHON: Language = { name: JSON.stringify, words: { true: "True", false: "False", null: "None" } };
+
+function literal(value: unknown, language: Language): string {
+  if (Array.isArray(value)) return `[${value.map((element) => literal(element, language)).join(", ")}]`;
+  if (typeof value === "object" && value !== null) {
+    const fields = Object.entries(value).map(([name, field]) => `${language.name(name)}: ${literal(field, language)}`);
+    return fields.length === 0 ? "{}" : `{ ${fields.join(", ")} }`;
+  }
+  return typeof value === "string" || typeof value === "number"
+    ? JSON.stringify(value)
+    : language.words[String(value)]!;
+}

@@ -1,0 +1,45 @@
+/** Who is signed in, and which page the address shows. */
+import { computed, signal } from "@preact/signals";
+import { Shortlist } from "../client/shortlist.ts";
+
+const KEY = "shortlist-key";
+
+/** The address is `/#/models/shop/try?user=u17`. A `key` in it is taken into the tab's storage and removed from the address. */
+export const page = signal(readAddress());
+/** Only this tab keeps the key, until it is closed. */
+export const apiKey = signal(sessionStorage.getItem(KEY) ?? "");
+
+export const client = computed(() => new Shortlist({ url: location.origin, apiKey: apiKey.value }));
+
+addEventListener("hashchange", () => {
+  page.value = readAddress();
+});
+
+export function signIn(key: string): void {
+  sessionStorage.setItem(KEY, key);
+  apiKey.value = key;
+}
+
+export function signOut(): void {
+  sessionStorage.clear();
+  apiKey.value = "";
+}
+
+export const goTo = (path: string): void => {
+  location.hash = path;
+};
+
+export const modelPath = (name: string, room = ""): string =>
+  `/models/${encodeURIComponent(name)}${room && `/${room}`}`;
+
+function readAddress() {
+  const [path = "", search = ""] = location.hash.slice(1).split("?");
+  const query = new URLSearchParams(search);
+  const key = query.get("key");
+  if (key !== null) {
+    sessionStorage.setItem(KEY, key);
+    query.delete("key");
+    history.replaceState(null, "", `#${path}${query.size > 0 ? `?${query}` : ""}`);
+  }
+  return { steps: path.split("/").filter(Boolean).map(decodeURIComponent), query };
+}

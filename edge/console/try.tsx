@@ -1,0 +1,127 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { ItemId, ModelRecord, RankedItems, ShortlistError } from "../client/shortlist.ts";
+import { CodeTabs } from "./code-tabs.tsx";
+import { forgetItems, loadReasons, loadSample, rememberItems } from "./known-items.ts";
+import { useAction, useLoaded } from "./loaded.ts";
+import { RankedList } from "./ranked-list.tsx";
+import { SaveScenario } from "./save-scenario.tsx";
+import { client, page } from "./session.ts";
+import { TryControls } from "./try-controls.tsx";
+import { EMPTY_FORM, requestOf, type TryForm } from "./try-request.ts";
+import { Problem } from "./widgets.tsx";
+
+/** Waits for the end of typing before a call. */
+const PAUSE_MS = 150;
+
+/** What a list was answered with. `ms` is the time between request and answer in this browser. */
+type Answer = { readonly ranked: RankedItems; readonly ms: number; readonly serverTiming: string };
+
+/** A user's list, which follows every change of the form. Without the model's record, attributes come from answers. */
+export function TryPage({ name, model }: { name: string; model: ModelRecord | undefined }) {
+  const form = useSignal<TryForm>({ ...EMPTY_FORM, user: page.value.query.get("user") ?? "" });
+  const change = (part: Partial<TryForm>) => {
+    form.value = { ...form.value, ...part };
+  };
+  const scenarios = useLoaded((signal) => client.value.listScenarios(name, { signal }), [name]);
+  useEffect(() => {
+    const stop = new AbortController();
+    forgetItems();
+    void loadSample(client.value, name, stop.signal).catch(() => {}); // forms then offer fewer values
+    return () => stop.abort();
+  }, [name, model?.version]);
+  const request = { ...requestOf(form.value), return: ["scores", "metadata", "reasons"] as const };
+  const { answer, error, rankAgain } = useRanked(name, JSON.stringify(request));
+  const types = Object.keys(model?.input_schema.interaction.events ?? {});
+  const send = useAction(async (item_id: ItemId, type: string) => {
+    const rank_id = answer.value?.ranked.rank_id;
+    await client.value.events({ user_id: form.value.user, item_id, type, ...(rank_id && { rank_id }) });
+    rankAgain();
+  });
+  return (
+    <div class="columns">
+      <TryControls
+        form={form.value}
+        onChange={change}
+        scenarios={scenarios.value?.scenarios.map(({ name }) => name) ?? []}
+      />
+      <section aria-labelledby="list-title">
+        <h2 id="list-title">{form.value.user ? `The list of ${form.value.user}` : "The list"}</h2>
+        <Problem error={error.value ?? send.error} onRetry={rankAgain} />
+        <Timing answer={answer.value} />
+        {answer.value && (
+          <RankedList
+            ranked={answer.value.ranked}
+            eventTypes={form.value.user ? types : []}
+            onPick={(id) => change({ session: [...form.value.session.filter((other) => other !== id), id] })}
+            onEvent={(id, type) => void send.run(id, type)}
+          />
+        )}
+        <CodeTabs
+          call={{ origin: location.origin, model: name, request: { ...request, return: [...request.return] } }}
+        />
+        <SaveScenario model={name} form={form.value} onSaved={scenarios.reload} />
+      </section>
+    </div>
+  );
+}
+
+function Timing({ answer }: { answer: Answer | undefined }) {
+  return (
+    <p class="quiet" role="status">
+      {answer
+        ? `${answer.ranked.items.length} items, ${answer.ranked.strategy}, in ${Math.round(answer.ms)} ms` +
+          (answer.serverTiming && ` (waited at the edge: ${answer.serverTiming})`)
+        : "Ranking…"}
+    </p>
+  );
+}
+
+/** The list for a request, given as JSON. After a failure, the last list stays. */
+function useRanked(model: string, request: string) {
+  const answer: Signal<Answer | undefined> = useSignal(undefined);
+  const error: Signal<ShortlistError | undefined> = useSignal(undefined);
+  const attempt = useSignal(0);
+  useEffect(() => {
+    const stop = new AbortController();
+    const { signal } = stop;
+    const rank = async () => {
+      let serverTiming = "";
+      const onResponse = ({ headers }: Response) => {
+        serverTiming = timingIn(headers.get("server-timing") ?? "");
+      };
+      const startMs = performance.now();
+      try {
+        const ranked = await client.value.call<RankedItems>("POST", `/v0/models/${encodeURIComponent(model)}/rank`, {
+          body: request,
+          signal,
+          onResponse,
+          attemptsMax: 1,
+        });
+        const ms = performance.now() - startMs;
+        rememberItems(ranked);
+        answer.value = { ranked, ms, serverTiming };
+        error.value = undefined;
+        await loadReasons(client.value, model, ranked, signal).catch(() => {}); // reasons then show ids
+      } catch (thrown) {
+        if (!signal.aborted) error.value = thrown as ShortlistError;
+      }
+    };
+    const timer = setTimeout(rank, answer.value ? PAUSE_MS : 0);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [model, request, attempt.value]);
+  const rankAgain = () => {
+    attempt.value++;
+  };
+  return { answer, error, rankAgain };
+}
+
+/** "version;dur=2, record;dur=0" as "version 2 ms". Waits of 0 ms are left out. */
+const timingIn = (header: string): string =>
+  [...header.matchAll(/(\w+);dur=(\d+)/g)]
+    .filter(([, , ms]) => Number(ms) > 0)
+    .map(([, name, ms]) => `${name} ${ms} ms`)
+    .join(", ");

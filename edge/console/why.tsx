@@ -1,0 +1,126 @@
+import type { EvaluationReport, ModelRecord } from "../client/shortlist.ts";
+import { bytes, count, metric, percent, seconds, settingsOf } from "./figures.ts";
+import { FitPlot } from "./fit-plot.tsx";
+import { Interval } from "./interval.tsx";
+import { useLoaded } from "./loaded.ts";
+import { Segments } from "./segments.tsx";
+import { client } from "./session.ts";
+import { Table, WhenLoaded } from "./widgets.tsx";
+
+/** What was chosen and why: the evaluation report of the live version. */
+export function WhyPage({ model }: { model: ModelRecord }) {
+  const report = useLoaded(
+    (signal) => client.value.viewEvaluation(model.model_name, { signal }),
+    [model.model_name, model.version],
+  );
+  return (
+    <WhenLoaded from={report}>
+      {(loaded) => (
+        <>
+          <Choice report={loaded} />
+          <Candidates report={loaded} />
+          <Segments report={loaded} />
+          <LeftOut report={loaded} />
+        </>
+      )}
+    </WhenLoaded>
+  );
+}
+
+function Choice({ report }: { report: EvaluationReport }) {
+  const { chosen, chosen_by: by, lift, split, gate, warnings } = report;
+  const difference = lift[by];
+  const cutOff = by.split("@")[1];
+  const coverage = chosen.lists[`coverage@${cutOff}`];
+  const reason = report.candidates.find(({ outcome }) => outcome === "chosen")?.reason;
+  return (
+    <section class="card">
+      <h2>
+        {chosen.method} was chosen, by {by.toUpperCase()}
+      </h2>
+      <p>{reason}.</p>
+      <dl class="facts">
+        <Fact name={by.toUpperCase()} value={metric(chosen.metrics[by]?.value)} />
+        <Fact
+          name="More than popularity"
+          value={`${metric(difference?.value)} (${metric(difference?.low)} to ${metric(difference?.high)})`}
+        />
+        <Fact name="Catalog shown" value={coverage == null ? "–" : percent(coverage)} />
+        <Fact name="Measured on" value={`${count(split.validation.users_measured)} users`} />
+        <Fact name="Time" value={`${seconds(report.seconds.used)} of ${seconds(report.seconds.budget)}`} />
+        {report.refit && <Fact name="Size" value={bytes(report.refit.artifact_bytes)} />}
+      </dl>
+      {chosen.params && Object.keys(chosen.params).length > 0 && <p class="quiet">With {settingsOf(chosen.params)}.</p>}
+      <p class="quiet">{split.reason}</p>
+      {[...(gate?.reasons ?? []), ...warnings].map((text) => (
+        <p key={text} class="warning">
+          {text}
+        </p>
+      ))}
+    </section>
+  );
+}
+
+const Fact = ({ name, value }: { name: string; value: string }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{value}</dd>
+  </div>
+);
+
+function Candidates({ report: { candidates, chosen_by: by } }: { report: EvaluationReport }) {
+  const measured = candidates
+    .filter(({ metrics }) => metrics[by]?.value != null)
+    .sort((a, b) => b.metrics[by]!.value! - a.metrics[by]!.value!);
+  const most = Math.max(...measured.map(({ metrics }) => metrics[by]!.high ?? 0));
+  return (
+    <section>
+      <h2>Candidates</h2>
+      <Table
+        label="Candidates"
+        head={["Method", "Outcome", `${by.toUpperCase()} with 95 % interval`, "Fitted in", "Users", "Why"]}
+      >
+        {measured.map((candidate, at) => (
+          <tr key={at} class={candidate.outcome}>
+            <th scope="row">
+              {candidate.method}
+              <div class="quiet">{settingsOf(candidate.params)}</div>
+            </th>
+            <td>
+              <span class={`badge ${candidate.outcome}`}>{candidate.outcome}</span>
+            </td>
+            <td>
+              <Interval mean={candidate.metrics[by]!} most={most} />
+            </td>
+            <td>{seconds(candidate.fit_seconds)}</td>
+            <td>{count(candidate.users_measured)}</td>
+            <td class="prose">{candidate.reason}</td>
+          </tr>
+        ))}
+      </Table>
+      <FitPlot candidates={measured} by={by} />
+    </section>
+  );
+}
+
+function LeftOut({ report: { candidates, chosen_by: by } }: { report: EvaluationReport }) {
+  const others = candidates.filter(({ metrics }) => metrics[by]?.value == null);
+  if (others.length === 0) return null;
+  return (
+    <details>
+      <summary>{count(others.length)} candidates were not measured</summary>
+      <Table label="Candidates that were not measured" head={["Method", "Outcome", "Why"]}>
+        {others.map(({ method, outcome, reason, params }, at) => (
+          <tr key={at}>
+            <th scope="row">
+              {method}
+              <div class="quiet">{settingsOf(params)}</div>
+            </th>
+            <td>{outcome.replace("_", " ")}</td>
+            <td class="prose">{reason}</td>
+          </tr>
+        ))}
+      </Table>
+    </details>
+  );
+}

@@ -1,0 +1,40 @@
+import { execFileSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { type Call, curlOf, pythonOf, typeScriptOf } from "../../../edge/console/request-code.ts";
+import { EMPTY_FORM, requestOf } from "../../../edge/console/try-request.ts";
+
+const form = {
+  ...EMPTY_FORM,
+  user: `o'neil "\\ $HOME é`,
+  session: ["i1", 7],
+  retrieval: '{"in_stock": true, "note": null, "max-price": {"$lt": 80}}',
+  excludeSeen: false,
+};
+const call: Call = {
+  origin: "https://edge.example",
+  model: "shop",
+  request: { ...requestOf(form), return: ["scores"] },
+};
+
+test("a shell passes the body of the curl line unchanged", () => {
+  const script = `curl() { while [ $# -gt 1 ]; do shift; done; printf %s "$1"; }; ${curlOf(call)}`;
+  expect(JSON.parse(execFileSync("sh", ["-c", script], { encoding: "utf8" }))).toEqual(call.request);
+});
+
+test("the TypeScript code calls the client with the request", async () => {
+  const [, argument] = /rank\("shop", (.*)\);$/s.exec(typeScriptOf(call))!;
+  const module = await import(`data:text/javascript,export default ${encodeURIComponent(argument!)}`);
+  expect(module.default).toEqual(call.request);
+});
+
+test("the Python code writes Python's values, and return as return_", () => {
+  const code = pythonOf(call);
+  expect(code).toContain('retrieval={ "in_stock": True, "note": None, "max-price": { "$lt": 80 } }');
+  expect(code).toContain('return_=["scores"]');
+  expect(code).toContain("exclude_seen=False");
+});
+
+test("text that is no JSON object yet is not sent, and defaults are left out", () => {
+  expect(requestOf({ ...EMPTY_FORM, retrieval: '{"a":' })).toEqual({ limit: 10 });
+  expect(requestOf({ ...EMPTY_FORM, retrieval: "[1]", boosts: [{ retrieval: "x", by: 1 }] })).toEqual({ limit: 10 });
+});
