@@ -1,6 +1,7 @@
 import { mean } from "../../trainer/choose/evaluate/bootstrap.ts";
 import { casesOfSplit, type EvaluationCases } from "../../trainer/choose/evaluate/evaluation-cases.ts";
 import { selectModel } from "../../trainer/choose/select.ts";
+import type { Protocol } from "../../trainer/choose/splits/choose-split.ts";
 import type { Choice } from "../../trainer/choose/tries/candidate.ts";
 import { methodNamed } from "../../trainer/learn/blends.ts";
 import { METHODS } from "../../trainer/learn/methods.ts";
@@ -69,7 +70,7 @@ function sampleOf(dataset: Dataset, rows: number, seed: number): Dataset {
 type ChoiceOptions = {
   readonly seed: number;
   readonly secondsMax: number;
-  readonly protocol?: "next-item" | "service";
+  readonly protocol?: Protocol;
 };
 
 /** The automatic choice of a method. */

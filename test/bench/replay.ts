@@ -5,7 +5,7 @@
  * shows which part of the gain comes from that. In process, with the ranking and the merging of the edge.
  *
  *     --seconds=120    time to choose the model
- *     --protocol=…     how it is chosen: next-item, or service, which splits the first 80 % in time once more
+ *     --protocol=live  how it is chosen: as for models that listen to events, or service, as for the others
  *     --users=500      a random sample of the users who go on
  *     --set=ml-1m      or ml-100k
  */
@@ -43,7 +43,7 @@ export const replay: Bench = async ({ say, flags }) => {
   const isKnown = (row: number) => all.times[row]! < instant;
   const dataset = reorderItems(all, popularityOrder(rowsWhere(all, isKnown), 0, SEED));
   const train = { ...dataset, ...rowsWhere(dataset, (row) => dataset.times[row]! < instant) };
-  const protocol = flags.get("protocol") === "service" ? "service" : "next-item";
+  const protocol = flags.get("protocol") === "service" ? "service" : "live";
   const choice = await choiceOn(train, {
     seed: SEED,
     secondsMax: Number(flags.get("seconds") ?? 120),

@@ -124,7 +124,7 @@ export async function chooseModel(
     dataset,
     userValues: userValues?.table,
     methods: METHODS,
-    protocol: "service",
+    protocol: spec.schema.interaction.events ? "live" : "service",
     ...(spec.objective && { metric: spec.objective.metric as MetricAtK, coverageMin: spec.objective.coverage_min }),
     secondsMax: fitSeconds(dataset.items.length, settings.fitSecondsMax),
     memoryMbMax: settings.memoryMbMax,

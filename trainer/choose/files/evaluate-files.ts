@@ -26,7 +26,7 @@ import { type FileScenario, scenarioOnFiles } from "./scenario-on-files.ts";
 import { testFileWarnings } from "./test-file-warnings.ts";
 
 export type EvaluateFilesOptions = {
-  readonly protocol: Exclude<Protocol, "service">;
+  readonly protocol: Exclude<Protocol, "service" | "live">;
   /** Methods to choose from; popularity is always tried, as the baseline. */
   readonly methods: Readonly<Record<string, Method>>;
   /** Whether every method that fits is measured on the test file with its best settings, or only the chosen one and popularity. */

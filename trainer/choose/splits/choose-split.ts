@@ -10,13 +10,14 @@ import {
   temporalSplit,
 } from "../../read/dataset/split.ts";
 import { casesOfSessions, casesOfSplit, type EvaluationCases } from "../evaluate/evaluation-cases.ts";
-import { depthFor, newestChoices } from "./newest-choices.ts";
+import { depthFor, liveChoices, newestChoices } from "./newest-choices.ts";
 
 /**
- * The prediction task. `service`: later choices from earlier ones, as in production. `next-item`: each user's next choice. `set`: random
+ * The prediction task. `service`: later choices from earlier ones, as in production. `live`: the same, where each choice is predicted from
+ * everything before it, as with live events. `next-item`: each user's next choice. `set`: random
  * rows of the same users, whatever their time. `sessions`: every next step of sessions that are not in the training part.
  */
-export type Protocol = "service" | "next-item" | "set" | "sessions";
+export type Protocol = "service" | "live" | "next-item" | "set" | "sessions";
 
 /** A training part, and the cases whose targets are not in it. */
 export type ValidationSplit = {
@@ -43,7 +44,7 @@ const HELD_OUT_FRACTION = 0.1;
 
 /** Plans how to split a dataset into a training part and cases. */
 export function planSplit(data: Interactions, { protocol, seed, includeSeen }: SplitOptions): SplitPlan {
-  if (protocol === "service") return planServiceSplit(data, includeSeen);
+  if (protocol === "service" || protocol === "live") return planServiceSplit(data, protocol, includeSeen);
   if (protocol === "next-item") return newestHeldOut("The newest item of each user is held out.", includeSeen);
   if (protocol === "sessions") return sessionsHeldOut(data, seed);
   return (all) => {
@@ -63,7 +64,7 @@ export function splitFingerprint(dataset: Dataset, split: ValidationSplit): stri
   return `sha256:${hash.digest("hex")}`;
 }
 
-function planServiceSplit(data: Interactions, includeSeen: boolean): SplitPlan {
+function planServiceSplit(data: Interactions, protocol: "service" | "live", includeSeen: boolean): SplitPlan {
   const objection = objectionToTimes(data);
   if (objection) return newestHeldOut(objection, includeSeen);
   const instants = instantsForFractions(data, FRACTIONS_AFTER);
@@ -75,10 +76,14 @@ function planServiceSplit(data: Interactions, includeSeen: boolean): SplitPlan {
     return newestHeldOut(`Each user's newest choice is held out, since ${found}.`, includeSeen);
   }
   const reason = `What users chose at or after one instant is held out; ${best.warm} of them have a history before it.`;
-  return (all) => {
-    const split = temporalSplit(all, best.instant);
-    return fromSplit(split, { kind: "temporal", reason, instantSeconds: best.instant }, includeSeen);
-  };
+  const kind = { kind: "temporal", reason, instantSeconds: best.instant } as const;
+  if (protocol === "service") return (all) => fromSplit(temporalSplit(all, best.instant), kind, includeSeen);
+  const more = `${reason} Each choice is predicted from everything that its user did before, as with live events.`;
+  return (all) => ({
+    ...kind,
+    reason: more,
+    ...liveChoices(all, { instantSeconds: best.instant, includeSeen }),
+  });
 }
 
 /** Why one instant for all users is meaningless in these data; undefined when it is meaningful. */

@@ -44,6 +44,43 @@ export function newestChoices(
   }
   const isTrain = new Uint8Array(all.items.length);
   for (let user = 0; user < all.userCount; user++) isTrain.fill(1, all.userStart[user], ends[user]);
+  return {
+    train: rowsWhere(all, (row) => isTrain[row] === 1),
+    cases: casesRightBefore(all, { userOfCase, rowOfCase }),
+  };
+}
+
+/** With more choices of one user, the lists would say more about few users. */
+const CHOICES_PER_USER = 5;
+
+/**
+ * Holds out what users chose from an instant on, with a case for some choices of each. The history of a case is everything right before
+ * it, as a model that listens to events gets it.
+ */
+export function liveChoices(
+  all: Interactions,
+  { instantSeconds, includeSeen }: { readonly instantSeconds: number; readonly includeSeen: boolean },
+): { readonly train: Interactions; readonly cases: EvaluationCases } {
+  const userOfCase: number[] = [];
+  const rowOfCase: number[] = [];
+  for (let user = 0; user < all.userCount; user++) {
+    const isNew = (row: number) =>
+      includeSeen || !all.items.subarray(all.userStart[user], row).includes(all.items[row]!);
+    const later = positivesOf(all, user).filter((row) => all.times[row]! >= instantSeconds && isNew(row));
+    const count = Math.min(CHOICES_PER_USER, later.length);
+    for (let i = 0; i < count; i++) {
+      userOfCase.push(user);
+      rowOfCase.push(later[Math.floor((i * later.length) / count)]!); // evenly spread
+    }
+  }
+  const train = rowsWhere(all, (row) => all.times[row]! < instantSeconds);
+  return { train, cases: casesRightBefore(all, { userOfCase, rowOfCase }) };
+}
+
+type Choices = { readonly userOfCase: readonly number[]; readonly rowOfCase: readonly number[] };
+
+/** A case for each of these rows, with everything that its user did before. */
+function casesRightBefore(all: Interactions, { userOfCase, rowOfCase }: Choices): EvaluationCases {
   const caseAt = (at: number) => {
     const [first, row] = [all.userStart[userOfCase[at]!]!, rowOfCase[at]!];
     const known = positivesOf(all, userOfCase[at]!).filter((own) => own < row);
@@ -55,7 +92,7 @@ export function newestChoices(
       nowSeconds: all.times[row]!,
     };
   };
-  const cases: EvaluationCases = {
+  return {
     count: rowOfCase.length,
     itemCount: all.itemCount,
     caseAt,
@@ -63,7 +100,6 @@ export function newestChoices(
     userAt: (at) => userOfCase[at],
     ownerAt: (at) => userOfCase[at]!,
   };
-  return { train: rowsWhere(all, (row) => isTrain[row] === 1), cases };
 }
 
 /** Rows of a user's positive interactions, the oldest first. */

@@ -75,7 +75,7 @@ test("sessions: the newest tenth, whole, every prefix", () => {
   expect(Math.max(...split.train.times)).toBeLessThan(split.cases.caseAt(0).nowSeconds);
 });
 
-test.each(["service", "next-item", "set", "sessions"] as const)(
+test.each(["service", "live", "next-item", "set", "sessions"] as const)(
   "%s: the same rows under another catalog order",
   (protocol) => {
     const order = Int32Array.from({ length: 40 }, (_, i) => 39 - i);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { depthFor, newestChoices } from "../../../../trainer/choose/splits/newest-choices.ts";
+import { depthFor, liveChoices, newestChoices } from "../../../../trainer/choose/splits/newest-choices.ts";
 import { trainingData } from "../../../fixtures/checkerboard.ts";
 
 const options = { depth: 2, includeSeen: false };
@@ -62,4 +62,30 @@ test.each([
     Array.from({ length: users }, () => [0, 1, 2]),
   );
   expect(depthFor(all)).toBe(depth);
+});
+
+describe("choices from an instant on, with everything before each as its history", () => {
+  const histories = [[0, 1, 2, 3, 4, 5, 6, 7, 0], [8, 0], []];
+  const all = trainingData(9, histories);
+  const instantSeconds = all.times[2]!;
+  const { train, cases } = liveChoices(all, { instantSeconds, includeSeen: false });
+
+  test("at most five of each user are cases, evenly spread, and no item that was seen before", () => {
+    const shown = Array.from({ length: cases.count }, (_, at) => [cases.userAt(at), cases.caseAt(at).relevant[0]]);
+    const later = [2, 3, 4, 5, 6, 7]; // the item 0 is seen again
+    const spread = [0, 1, 2, 3, 4].map((i) => later[Math.floor((i * 6) / 5)]);
+    expect(shown.filter(([user]) => user === 0)).toEqual(spread.map((item) => [0, item]));
+  });
+
+  test("a history is newer than the training part", () => {
+    const last = cases.caseAt(4);
+    expect(last.items).toEqual(histories[0]!.slice(0, last.relevant[0]!));
+    expect([...train.times].every((time) => time < instantSeconds)).toBe(true);
+    expect(train.items.length).toBe([...all.times].filter((time) => time < instantSeconds).length);
+  });
+
+  test("seen items are targets if they may be shown again", () => {
+    const { cases: again } = liveChoices(all, { instantSeconds: all.times[8]!, includeSeen: true });
+    expect(again.caseAt(0).relevant).toEqual([0]);
+  });
 });
