@@ -97,6 +97,7 @@ async function store(c: Context<EdgeEnv>, events: readonly SentEvent[]) {
   const idempotencyKey = idempotencyKeyOf(c.req.raw);
   const idOf = ({ event_id }: SentEvent, i: number) =>
     event_id ?? (idempotencyKey === "" ? crypto.randomUUID() : `${idempotencyKey}:${i}`);
+  erased.prefetch(customer, access); // at the same time as the list of shards
   const list = await eventShards.create(customer, c.env.MODELS, access);
   const ofUsers = Map.groupBy(
     events.map((event, i) => ({ event, id: idOf(event, i) })),

@@ -173,6 +173,18 @@ test.each(["error", "hang", "slow"] as const)(
     expect(await list()).toMatchObject({ status: 200, events: "1" });
   },
 );
+test("a customer has 48 calls that send events at once in an isolate, and shuts out no other customer", async () => {
+  const { key } = await edge.issueKey({ customer: "globex" });
+  expect((await post([view("i1")], { key })).status).toBe(200);
+  await edge.inject({ keys: "shard:acme", kind: "slow", slowMs: 400 });
+  const calls = Array.from({ length: 60 }, () => post([view("i1")]));
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect((await post([view("i1")], { key })).status).toBe(200);
+  const answers = await Promise.all(calls);
+  const refused = answers.filter(({ status }) => status === 503);
+  expect(await refused[0]!.json()).toMatchObject({ code: "overloaded" });
+  expect(refused.length).toBeGreaterThanOrEqual(12);
+});
 test("a call that was stored but not answered is repeated and counts once", async () => {
   await edge.inject({ keys: "shard:", kind: "unanswered", chance: 0.7 });
   const answers = await Promise.all([1, 2, 3, 4].map((n) => post([view(`i${n}`)])));
