@@ -7,11 +7,14 @@
  *
  *     mean, deviation   u8 [item_count]   value = low + (high − low) · (code / 255)², since most values are near the lowest
  *
+ *     neighbours     u32 [rows · per_item]   only where the model ignores the history: items that users of an item also chose
+ *     strengths      u8 [rows · per_item]    strength · 255; 0: no neighbour
+ *
  * Items from `known_count` on have no positive interactions, so a model cannot tell what is similar to them.
  */
 import { z } from "zod";
 import { FormatError } from "./assert.ts";
-import { arrayOf, decodeContainer, encodeContainer } from "./container.ts";
+import { arrayOf, type Container, decodeContainer, encodeContainer } from "./container.ts";
 import { scaleOf } from "./rank/score-scale.ts";
 
 export type Similarity = {
@@ -19,12 +22,22 @@ export type Similarity = {
   readonly knownCount: number;
   /** Turns the scores for a history of one item into lifts, in place. */
   toLifts(scores: Float32Array): void;
+  /** Adds to the scores of the items that users of this item also chose: up to 1 each. Absent if the model itself tells what is similar. */
+  readonly addNeighbours?: (item: number, scores: Float32Array) => void;
+};
+
+/** Rows of `perItem` entries for the first items of the catalog. Strengths are 0…1; an entry with strength 0 is none. */
+export type Neighbours = {
+  readonly perItem: number;
+  readonly items: Uint32Array;
+  readonly strengths: Float32Array;
 };
 
 export type SimilarityStatistics = {
   readonly knownCount: number;
   readonly mean: Float32Array; // [itemCount]
   readonly deviation: Float32Array; // [itemCount]
+  readonly neighbours?: Neighbours;
 };
 
 const KIND = "similarity";
@@ -38,15 +51,27 @@ const Metadata = z.object({
   known_count: z.int().nonnegative(),
   mean: Range,
   deviation: Range,
+  /** Only with neighbours. */
+  per_item: z.int().positive().optional(),
 });
 type Range = z.infer<typeof Range>;
 
-export function encodeSimilarity({ knownCount, mean, deviation }: SimilarityStatistics): Uint8Array {
+export function encodeSimilarity({ knownCount, mean, deviation, neighbours }: SimilarityStatistics): Uint8Array {
   const ranges = { mean: rangeOf(mean), deviation: rangeOf(deviation) };
   return encodeContainer({
     kind: KIND,
-    metadata: Metadata.parse({ item_count: mean.length, known_count: knownCount, ...ranges }),
-    arrays: { mean: codesOf(mean, ranges.mean), deviation: codesOf(deviation, ranges.deviation) },
+    metadata: Metadata.parse({
+      ...{ item_count: mean.length, known_count: knownCount, ...ranges },
+      ...(neighbours && { per_item: neighbours.perItem }),
+    }),
+    arrays: {
+      mean: codesOf(mean, ranges.mean),
+      deviation: codesOf(deviation, ranges.deviation),
+      ...(neighbours && {
+        neighbours: neighbours.items,
+        strengths: Uint8Array.from(neighbours.strengths, (strength) => Math.round(CODES * strength)),
+      }),
+    },
   });
 }
 
@@ -60,10 +85,12 @@ export function decodeSimilarity(bytes: Uint8Array): Similarity {
     throw new FormatError(
       `${KIND}: ${knownCount} known items of ${itemCount}, deviations from ${ranges.deviation.low}`,
     );
+  const addNeighbours = neighboursIn(container);
   const [meanOf, deviationOf] = [valuesOf(ranges.mean), valuesOf(ranges.deviation)];
   return {
     itemCount,
     knownCount,
+    ...(addNeighbours && { addNeighbours }),
     toLifts(scores) {
       const scale = scaleOf(scores);
       for (let item = 0; item < itemCount; item++) {
@@ -71,6 +98,19 @@ export function decodeSimilarity(bytes: Uint8Array): Similarity {
         scores[item] = (score - meanOf[means[item]!]!) / (deviationOf[deviations[item]!]! + DEVIATION_ADDED);
       }
     },
+  };
+}
+
+function neighboursIn(container: Container<z.infer<typeof Metadata>>): Similarity["addNeighbours"] {
+  const { item_count: itemCount, per_item: perItem } = container.metadata;
+  if (perItem === undefined) return undefined;
+  const items = arrayOf(container, "neighbours", { dtypes: ["u32"] });
+  const strengths = arrayOf(container, "strengths", { dtypes: ["u8"], length: items.length });
+  if (items.length % perItem !== 0 || items.some((item) => item >= itemCount))
+    throw new FormatError(`${KIND}: neighbours are not rows of ${perItem} items below ${itemCount}`);
+  return (item, scores) => {
+    for (let at = item * perItem; at < Math.min((item + 1) * perItem, items.length); at++)
+      scores[items[at]!]! += strengths[at]! / CODES;
   };
 }
 

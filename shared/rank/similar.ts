@@ -8,8 +8,8 @@ import { describingColumns } from "./attribute-likeness.ts";
 const BOOLEAN_KEYS = 3; // missing, false, true
 
 /**
- * Scores of all items by likeness to one item. The model decides if it has learnt from the item, else the attributes that both have.
- * Undefined if neither can tell.
+ * Scores of all items by likeness to one item. The model decides if it has learnt from the item. Otherwise the attributes decide that both
+ * have, and for a model that ignores the history also the users who chose both. Undefined if nothing can tell.
  */
 export async function similarityScores(item: ItemIndex, snapshot: Snapshot): Promise<Float32Array | undefined> {
   const { similarity, itemCount } = snapshot;
@@ -18,7 +18,9 @@ export async function similarityScores(item: ItemIndex, snapshot: Snapshot): Pro
     similarity?.toLifts(scores);
     return scores;
   }
-  const scores = sharedValues(item, snapshot);
+  const addNeighbours = snapshot.personalizes === false ? similarity?.addNeighbours : undefined;
+  const scores = sharedValues(item, snapshot) ?? (addNeighbours && tableOf(snapshot));
+  if (scores) addNeighbours?.(item, scores);
   return scores?.some((score) => score > 0) ? scores : undefined;
 }
 
@@ -26,12 +28,11 @@ export async function similarityScores(item: ItemIndex, snapshot: Snapshot): Pro
  * Cosine of the attribute values of one item and each other item, but for the length of the one. A value weighs the more, the fewer items
  * have it.
  */
-function sharedValues(item: ItemIndex, { attributes, onTable }: Snapshot): Float32Array | undefined {
+function sharedValues(item: ItemIndex, snapshot: Snapshot): Float32Array | undefined {
+  const { attributes } = snapshot;
   if (!attributes) return undefined;
   const { itemCount } = attributes;
-  const [shared, squares] = [new Float32Array(itemCount), new Float32Array(itemCount)];
-  onTable?.(shared);
-  onTable?.(squares);
+  const [shared, squares] = [tableOf(snapshot), tableOf(snapshot)];
   for (const column of describingColumns(attributes)) {
     const own = new Set<number>();
     forEachKey(column, item, (key) => own.add(key));
@@ -44,6 +45,12 @@ function sharedValues(item: ItemIndex, { attributes, onTable }: Snapshot): Float
   }
   for (let other = 0; other < itemCount; other++) if (shared[other]! > 0) shared[other]! /= Math.sqrt(squares[other]!);
   return shared;
+}
+
+function tableOf({ itemCount, onTable }: Snapshot): Float32Array {
+  const table = new Float32Array(itemCount);
+  onTable?.(table);
+  return table;
 }
 
 /** The square of the weight of each key: a value that all items have weighs nothing. */

@@ -35,4 +35,12 @@ test("lifts are those of the definition, as exactly as bytes can tell", () =>
 test("a file that contradicts itself is refused", () => {
   const bytes = encodeSimilarity({ knownCount: 9, mean: new Float32Array(2), deviation: new Float32Array(2) });
   expect(() => decodeSimilarity(bytes)).toThrow("9 known items of 2");
+  const statistics = { knownCount: 2, mean: new Float32Array(2), deviation: new Float32Array(2) };
+  const strengths = Float32Array.of(1, 1, 1);
+  const decode = (perItem: number, ...items: number[]) =>
+    decodeSimilarity(
+      encodeSimilarity({ ...statistics, neighbours: { perItem, items: Uint32Array.from(items), strengths } }),
+    );
+  expect(() => decode(2, 0, 1, 1)).toThrow("not rows of 2 items");
+  expect(() => decode(3, 0, 1, 2)).toThrow("below 2");
 });

@@ -103,12 +103,12 @@ export async function versionName(manifest: Manifest): Promise<string> {
 export const timeOfVersion = (version: string): number =>
   Date.parse(version.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-.*/, "$1-$2-$3T$4:$5:$6.$7Z"));
 
-async function measureScores({ dataset, exported, historyMax }: VersionInput) {
+async function measureScores({ dataset, exported, historyMax, method }: VersionInput) {
   const scorer = await openScorer(exported, dataset.itemCount);
   try {
     return {
       golden: await goldenScores(scorer, goldenHistories(dataset, historyMax)),
-      similarityFile: await measureSimilarity(scorer, dataset),
+      similarityFile: await measureSimilarity(scorer, dataset, method),
     };
   } finally {
     await scorer.close();

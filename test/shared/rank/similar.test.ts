@@ -51,6 +51,18 @@ describe("where the model cannot tell, attributes decide", () => {
     );
     expect(list.items.slice(0, 2)).toEqual([2, 1]);
   });
+  test("together with what the same users chose", async () => {
+    const statistics = { knownCount: KNOWN, mean: new Float32Array(6), deviation: new Float32Array(6) };
+    const neighbours = { perItem: 2, items: Uint32Array.of(1, 5, 0, 5), strengths: Float32Array.of(0.4, 0.8, 0.4, 0) };
+    const similarity = decodeSimilarity(encodeSimilarity({ ...statistics, neighbours }));
+    const ignorant = { personalizes: false, similarity };
+    expect((await similarTo(0, { ...ignorant, attributes: null })).items).toEqual([5, 1, 2]);
+    expect((await similarTo(0, ignorant)).items.slice(0, 2)).toEqual([5, 1]);
+    expect(await similarTo(1, { ...ignorant, attributes: null })).toEqual({ items: [0, 2, 3], strategy: "similar" });
+    expect((await similarTo(2, ignorant)).items[0]).toBe(3); // only its attributes tell
+    expect((await similarTo(3, { ...ignorant, attributes: null })).strategy).toBe("popular");
+    expect((await similarTo(0, { similarity })).items).not.toContain(5); // a model that can tell decides alone
+  });
   test("and without them the answer is popular items", async () =>
     expect(await similarTo(4, { attributes: null })).toEqual({ items: [0, 1, 2], strategy: "popular" }));
 });
