@@ -96,7 +96,9 @@ export const EventMeanings = z
   .refine((meanings) => Object.values(meanings).some(({ label }) => label), "must have a type whose label is true")
   .meta({
     description:
-      "The types of events that the model listens to. It needs a connector of type Events, which provides the same events for training.",
+      "The types of events that the model listens to. It needs a connector of type Events, which provides the same events for training. " +
+      "A type whose seen is false, such as an impression with a rank_id, only says that a list was shown: the evaluation report then has " +
+      "the share of lists that led to each other type.",
     examples: [{ view: { label: true }, purchase: { label: true }, impression: { label: false, seen: false } }],
   });
 export type EventMeanings = z.infer<typeof EventMeanings>;

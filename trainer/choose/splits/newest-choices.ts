@@ -64,9 +64,7 @@ export function liveChoices(
   const userOfCase: number[] = [];
   const rowOfCase: number[] = [];
   for (let user = 0; user < all.userCount; user++) {
-    const isNew = (row: number) =>
-      includeSeen || !all.items.subarray(all.userStart[user], row).includes(all.items[row]!);
-    const later = positivesOf(all, user).filter((row) => all.times[row]! >= instantSeconds && isNew(row));
+    const later = newRowsFrom(all, user, { instantSeconds, includeSeen });
     const count = Math.min(CHOICES_PER_USER, later.length);
     for (let i = 0; i < count; i++) {
       userOfCase.push(user);
@@ -75,6 +73,23 @@ export function liveChoices(
   }
   const train = rowsWhere(all, (row) => all.times[row]! < instantSeconds);
   return { train, cases: casesRightBefore(all, { userOfCase, rowOfCase }) };
+}
+
+/** Rows of the positive interactions of a user from an instant on, without repeated items unless these may be shown again. */
+function newRowsFrom(
+  { userStart, items, times, positive }: Interactions,
+  user: number,
+  { instantSeconds, includeSeen }: { readonly instantSeconds: number; readonly includeSeen: boolean },
+): number[] {
+  const [first, end] = [userStart[user]!, userStart[user + 1]!];
+  if (first === end || times[end - 1]! < instantSeconds) return [];
+  const rows: number[] = [];
+  const seen = new Set<number>();
+  for (let row = first; row < end; row++) {
+    if (positive[row] && times[row]! >= instantSeconds && (includeSeen || !seen.has(items[row]!))) rows.push(row);
+    seen.add(items[row]!);
+  }
+  return rows;
 }
 
 type Choices = { readonly userOfCase: readonly number[]; readonly rowOfCase: readonly number[] };
