@@ -28,8 +28,8 @@ export function ModelPage({ name, part }: { name: string; part: string }) {
     [name, client.value],
     (model) => (model && isTraining(model) ? BUSY_MS : IDLE_MS),
   );
-  // Ranking needs no trainer: the page that tries it works without the record.
-  const isOffline = record.value === undefined && record.error?.code === "trainer_unavailable";
+  // Ranking needs no trainer: the page that tries it does not wait for the record.
+  const isTrying = part === "try" && record.value?.version !== null && record.error?.code !== "model_not_found";
   return (
     <>
       <p class="path">
@@ -46,10 +46,11 @@ export function ModelPage({ name, part }: { name: string; part: string }) {
           </a>
         ))}
       </nav>
-      {isOffline && part === "try" ? (
+      {isTrying ? (
         <>
-          <Problem error={record.error} />
-          <TryPage key={user.value} name={name} model={undefined} />
+          <Problem error={record.error} onRetry={record.reload} />
+          {record.value && <Summary model={record.value} />}
+          <TryPage key={user.value} name={name} model={record.value} />
         </>
       ) : (
         <WhenLoaded from={record}>
@@ -72,7 +73,6 @@ function Part({ part, model, onChange }: { part: string; model: ModelRecord; onC
   if (part === "data") return <DataPage model={model} />;
   if (part === "events") return <UserEventsPage model={model} />;
   if (model.version === null) return isTraining(model) ? <FirstTraining /> : null;
-  if (part === "try") return <TryPage key={user.value} name={model.model_name} model={model} />;
   if (part === "versions") return <VersionsPage model={model} onChange={onChange} />;
   return <WhyPage model={model} />;
 }

@@ -94,7 +94,9 @@ export function State({ model }: { model: ModelRecord }) {
           <span class="quiet">
             {progress?.stage ?? training.state.toLowerCase()}
             {progress?.detail && `: ${progress.detail}`}
-            {progress?.remaining_seconds != null && `, about ${seconds(progress.remaining_seconds)} left`}
+            {progress?.remaining_seconds != null &&
+              progress.remaining_seconds >= 1 &&
+              `, about ${seconds(progress.remaining_seconds)} left`}
           </span>
         </div>
       )}

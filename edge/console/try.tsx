@@ -29,7 +29,7 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
     forgetItems();
     void loadSample(client.value, name, stop.signal).catch(() => {}); // forms then offer fewer values
     return () => stop.abort();
-  }, [name, model?.version]);
+  }, [name]);
   const request = { ...requestOf(form.value), return: ["scores", "metadata", "reasons"] as const };
   const { answer, error, rankAgain } = useRanked(name, JSON.stringify(request));
   const types = Object.keys(model?.input_schema.interaction.events ?? {});

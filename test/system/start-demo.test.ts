@@ -180,7 +180,7 @@ describe.skipIf(!hasBrowser)(`in the console${UNLESS_SKIPPED}`, () => {
   afterAll(() => browser?.close());
 
   test.each(Object.entries(CONSOLE_JOURNEYS))("%s", { timeout: TIMEOUT }, async (_, journey) => {
-    await journey(opened, local);
+    await journey(opened, { ...local, folder: join(state, "data/demo-shop") });
     expect(opened.faults).toEqual([]);
   });
 });

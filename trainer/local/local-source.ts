@@ -1,12 +1,12 @@
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { guessColumns } from "../../shared/guess-columns.ts";
 import { type Label, ModelName } from "../../shared/model-spec.ts";
 import { connect } from "../read/connectors/connect.ts";
 import { jsonRows } from "../read/connectors/connector.ts";
 import { findFiles } from "../read/connectors/duckdb/files.ts";
 import { fileSettings } from "../read/connectors/file/file-settings.ts";
 import { identifier } from "../read/connectors/sql-text.ts";
-import { guessColumns } from "../read/dataset/guess-columns.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { LocalError, sentence } from "./local-error.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";

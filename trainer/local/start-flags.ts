@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import type { GivenColumns } from "../../shared/guess-columns.ts";
 import { ModelName } from "../../shared/model-spec.ts";
-import type { GivenColumns } from "../read/dataset/guess-columns.ts";
 import { LocalError } from "./local-error.ts";
 
 export type GivenFiles = {

@@ -1,6 +1,12 @@
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import {
+  type ColumnGuess,
+  type GivenColumns,
+  guessColumns,
+  guessSessionColumn,
+} from "../../../shared/guess-columns.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
 import type { Connector } from "../../read/connectors/connector.ts";
 import { findFiles } from "../../read/connectors/duckdb/files.ts";
@@ -10,12 +16,6 @@ import { identifier } from "../../read/connectors/sql-text.ts";
 import { checkInteractions, type StagedInteractions } from "../../read/dataset/check-interactions.ts";
 import { checkRows } from "../../read/dataset/checks.ts";
 import type { AttributeColumn, Dataset, Interactions } from "../../read/dataset/dataset.ts";
-import {
-  type ColumnGuess,
-  type GivenColumns,
-  guessColumns,
-  guessSessionColumn,
-} from "../../read/dataset/guess-columns.ts";
 import { numberIds, readIds } from "../../read/dataset/number-ids.ts";
 import {
   attributeColumns,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { guessColumns, guessSessionColumn } from "../../../../trainer/read/dataset/guess-columns.ts";
+import { guessColumns, guessSessionColumn } from "../../shared/guess-columns.ts";
 
 const guessed = (user: string, item: string, time: string | null, label: string | null) => ({
   kind: "guessed",

@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { EMPTY_CREATION, guessesFor, queryOfFile, specOf } from "../../../edge/console/create-spec.ts";
+import { ModelSpec } from "../../../shared/model-spec.ts";
+
+test.each([
+  ["files", { location: "shop/*.csv", items: "SELECT * FROM items" }],
+  [
+    "Postgres with events",
+    { type: "Postgres", location: "postgres://reader@db/shop", secret: "S", events: "view, buy" },
+  ],
+  ["BigQuery", { type: "BigQuery", project: "acme", location: "EU", users: "SELECT * FROM users" }],
+  ["events alone", { type: "Events", events: "view" }],
+] as const)("a model of %s is a valid specification", (_, part) => {
+  const spec = specOf({ ...EMPTY_CREATION, name: "shop", ...part });
+  expect(ModelSpec.safeParse(spec).error?.issues ?? []).toEqual([]);
+});
+
+test("columns that the source does not have are added by the query", () => {
+  const columns = { user: "u", item: "i", time: null, label: null };
+  const { interaction } = specOf({ ...EMPTY_CREATION, columns, interactions: "SELECT u, i FROM t" }).schema;
+  expect(interaction).toMatchObject({ created_at: "created_at", label: { type: "Binary", name: "label" } });
+  expect(interaction.source.query).toBe(
+    "SELECT q.*, TIMESTAMP '2000-01-01' AS created_at, true AS label FROM (SELECT u, i FROM t) AS q",
+  );
+});
+
+test("columns are guessed again only if the source does not have the chosen ones", () => {
+  const names = ["visitor", "product", "ts", "stars"];
+  const sample = [{ stars: 5 }, { stars: 2 }, { stars: 3 }];
+  const guessed = guessesFor(EMPTY_CREATION, names, sample);
+  expect(guessed).toEqual({
+    columns: { user: "visitor", item: "product", time: "ts", label: "stars" },
+    positiveFrom: 3,
+  });
+  const chosen = { ...EMPTY_CREATION, columns: { user: "product", item: "visitor", time: "ts", label: null } };
+  expect(guessesFor(chosen, names, sample)).toEqual({ positiveFrom: null });
+});
+
+test("a file is a table, and a pattern is several", () => {
+  expect(queryOfFile("/data/my clicks.csv.gz")).toBe('SELECT * FROM "my clicks"');
+  expect(queryOfFile("/data/*.csv")).toBeUndefined();
+});
