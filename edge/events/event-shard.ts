@@ -17,7 +17,7 @@ import { fileBytes, lastInFiles, nextFileEnd } from "./event-files.ts";
 import { compactUnlearnt, removeLearnt } from "./old-events.ts";
 import type { Appended, EventsOfUser, ShardPlace, ShardRpc } from "./shard-rpc.ts";
 import { ShardTables } from "./shard-tables.ts";
-import { appendEvents, eraseUser, eventsAfter, forgetErased } from "./user-events.ts";
+import { appendEvents, eraseUser, eventsAfter, forgetErased, knownIdsOf } from "./user-events.ts";
 
 const HOUR_MS = 3_600_000;
 /** A day more than a week, within which repeated events are recognised, and within which a training must end. */
@@ -54,6 +54,10 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
       for (const user of appended.full) this.#fullUntilMs.set(user, nowMs + FULL_MS);
     }
     return appended;
+  }
+
+  async knownIds(batch: readonly EventsOfUser[]): Promise<string[][]> {
+    return batch.map((own) => knownIdsOf(this.#tables, own));
   }
 
   async liveEvents(user: UserId, afterSeq: number): Promise<LiveEvent[]> {

@@ -17,7 +17,14 @@ import type { EdgeEnv } from "../isolate.ts";
 import { idempotencyKeyOf, jsonTextOf, readBody, refuseQuery } from "../request-body.ts";
 import { requireSignedUser } from "../web-page-keys.ts";
 import { askShardsOf, eventsOrProblem, eventsUntilMs, shardsBound } from "./events-of-user.ts";
-import { type Appended, askShard, type EventsOfUser, type NewEvent, type ShardRpc } from "./shard-rpc.ts";
+import {
+  type Appended,
+  askShard,
+  type EventsOfUser,
+  type NewEvent,
+  type ShardPlace,
+  type ShardRpc,
+} from "./shard-rpc.ts";
 
 /** The most events that are shown of a user. */
 const SHOWN_MAX = 500;
@@ -103,25 +110,40 @@ async function store(c: Context<EdgeEnv>, events: readonly SentEvent[]) {
     events.map((event, i) => ({ event, id: idOf(event, i) })),
     ({ event }) => event.user_id as UserId,
   );
-  const batches = new Map<string, EventsOfUser[]>();
+  const batches = new Map<string, EventsOfUser[]>(); // by shard
+  const earlier = new Map<string, EventsOfUser[]>(); // by shard of an older generation, which may have some of the events
   let dropped = 0;
   for (const [user, sent] of ofUsers) {
     if (await erased.isErased(customer, user, access)) {
       dropped += sent.length;
       continue;
     }
-    const shard = (await shardsOf(list, user))[0]!;
-    if (!batches.has(shard)) batches.set(shard, []);
-    batches.get(shard)!.push({ user, events: sent.map(({ event, id }) => newEvent(event, id)) });
+    const own = { user, events: sent.map(({ event, id }) => newEvent(event, id)) };
+    const [newest, ...older] = await shardsOf(list, user);
+    for (const [name, of] of [[newest!, batches] as const, ...older.map((name) => [name, earlier] as const)])
+      of.set(name, [...(of.get(name) ?? []), own]);
   }
   const untilMs = eventsUntilMs(c);
-  const answers = await Promise.all(
-    [...batches].map(([shard, batch]) => {
-      const place = { customer, shard };
-      const ask = (rpc: ShardRpc) => rpc.append(place, batch);
-      return askShard(shards, place, { ask, untilMs, nowMs: access.nowMs });
-    }),
-  );
+  const askAll = <T>(
+    of: typeof batches,
+    ask: (rpc: ShardRpc, place: ShardPlace, batch: EventsOfUser[]) => Promise<T>,
+  ) =>
+    Promise.all(
+      [...of].map(([shard, batch]) => {
+        const place = { customer, shard };
+        return askShard(shards, place, { ask: (rpc) => ask(rpc, place, batch), untilMs, nowMs: access.nowMs });
+      }),
+    );
+  const known = new Set<string>();
+  await askAll(earlier, async (rpc, _place, batch) => {
+    for (const [i, ids] of (await rpc.knownIds(batch)).entries())
+      for (const id of ids) known.add(JSON.stringify([batch[i]!.user, id]));
+  });
+  const unknownOf = ({ user, events }: EventsOfUser) => ({
+    user,
+    events: events.filter(({ event_id }) => !known.has(JSON.stringify([user, event_id]))),
+  });
+  const answers = await askAll(batches, (rpc, place, batch) => rpc.append(place, batch.map(unknownOf)));
   return sumOf(answers, { dropped, events });
 }
 
@@ -147,13 +169,8 @@ function sumOf(answers: readonly Appended[], { dropped, events }: Sent) {
     const detail = `${errors[0]!.pointer} ${message}.`;
     throw new Problem("rate_limited", detail, { errors: errors.slice(0, 50), retryAfterSeconds: FULL_RETRY_SECONDS });
   }
-  let [accepted, duplicates] = [dropped, 0];
-  for (const answer of answers) {
-    if ("full" in answer) continue;
-    accepted += answer.accepted;
-    duplicates += answer.duplicates;
-  }
-  return { accepted, duplicates };
+  const accepted = answers.reduce((sum, answer) => sum + ("full" in answer ? 0 : answer.accepted), dropped);
+  return { accepted, duplicates: events.length - accepted };
 }
 
 const shownEvent = ({ event_id, item_id, type, created_at, value, rank_id }: StoredEvent): object => ({

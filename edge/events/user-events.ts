@@ -43,15 +43,20 @@ const isErased = (tables: ShardTables, user: UserId, nowMs: number) =>
 const countOf = (tables: ShardTables, user: UserId) =>
   tables.numberIn("SELECT SUM(count) AS value FROM batches WHERE user = ?", user);
 
+/** Those ids of the events that the user's rows have. */
+export const knownIdsOf = (tables: ShardTables, { user, events }: EventsOfUser): string[] =>
+  tables
+    .query<{ value: string }>(
+      `SELECT DISTINCT id.value FROM batches, json_each(batches.ids) AS id
+       WHERE user = ? AND id.value IN (SELECT value FROM json_each(?))`,
+      user,
+      idsOf(events),
+    )
+    .map(({ value }) => value);
+
 /** The events whose ids neither the user's rows nor earlier events of the call have. */
 function unknownOf(tables: ShardTables, { user, events }: EventsOfUser): NewEvent[] {
-  const known = tables.query<{ value: string }>(
-    `SELECT DISTINCT id.value FROM batches, json_each(batches.ids) AS id
-     WHERE user = ? AND id.value IN (SELECT value FROM json_each(?))`,
-    user,
-    idsOf(events),
-  );
-  const seen = new Set(known.map(({ value }) => value));
+  const seen = new Set(knownIdsOf(tables, { user, events }));
   return events.filter(({ event_id }) => !seen.has(event_id) && seen.add(event_id));
 }
 

@@ -19,11 +19,20 @@ export const SHARDS_MAX = 256;
 /** The name of a shard: `{generation}-{number}`. The generation counts the changes of the number of shards. */
 export const ShardName = z.string().regex(/^[0-9]{1,4}-[0-9]{1,3}$/);
 
-/** The last generation takes new events. Events of the others are still read, until all models have learnt them. */
+/**
+ * The last generation takes new events, from the time `since` on (RFC 3339). Events of the others are still read, until all models have
+ * learnt them.
+ */
 export const EventShards = z.object({
   format: z.literal(1),
   generations: z
-    .array(z.object({ id: z.int().min(0).max(9999), shards: z.int().min(1).max(SHARDS_MAX) }))
+    .array(
+      z.object({
+        id: z.int().min(0).max(9999),
+        shards: z.int().min(1).max(SHARDS_MAX),
+        since: z.string().max(40).optional(),
+      }),
+    )
     .min(1)
     .max(4),
 });
