@@ -1,15 +1,17 @@
 import type { ModelRecord } from "../client/shortlist.ts";
 import { ago, count, percent } from "./figures.ts";
+import { Schedule } from "./schedule.tsx";
 import { Code, Table } from "./widgets.tsx";
 
 type Data = NonNullable<ModelRecord["data"]>;
 
 /** What the last training has read, and what it has left out. */
-export function DataPage({ model }: { model: ModelRecord }) {
+export function DataPage({ model, onChange }: { model: ModelRecord; onChange: () => void }) {
   const { data, input_schema: schema, connectors, train_schedule } = model;
   return (
     <>
       {data === null ? <p class="card">No data have been read yet.</p> : <Read data={data} />}
+      <Schedule model={model} onChange={onChange} />
       <section>
         <h2>Where it comes from</h2>
         <Code label="Specification" text={JSON.stringify({ connectors, schema, train_schedule }, null, 2)} />

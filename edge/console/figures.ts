@@ -3,7 +3,7 @@ import type { EvaluationReport, ModelRecord } from "../client/shortlist.ts";
 
 export const count = (value: number | null | undefined): string => value?.toLocaleString("en-US") ?? "–";
 export const metric = (value: number | null | undefined): string => value?.toFixed(4) ?? "–";
-export const percent = (share: number, digits = 0): string => `${(100 * share).toFixed(digits)} %`;
+export const percent = (share: number, digits = 0): string => `${(100 * share).toFixed(digits)}\u00a0%`;
 
 /** A ratio, such as "7.1 ×". */
 export const times = (ratio: number): string => `${ratio.toFixed(ratio < 10 ? 1 : 0)} ×`;

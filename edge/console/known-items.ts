@@ -10,12 +10,13 @@ const VALUES_MAX = 100;
 const TITLE_NAMES = /^(title|name|item_name|item_title|product_name|product_title|movie_title|headline)$/i;
 const IMAGE_NAMES = /image|img|picture|photo|thumb|poster|cover/i;
 
-export const knownItems = signal<ReadonlyMap<ItemId, Attributes>>(new Map());
+/** By id as text: events have ids as text, also where answers have numbers. */
+export const knownItems = signal<ReadonlyMap<string, Attributes>>(new Map());
 
 export function rememberItems({ items }: RankedItems): void {
   const found = items.filter(({ metadata }) => metadata !== undefined);
   if (found.length === 0) return;
-  const all = [...knownItems.value, ...found.map(({ item_id, metadata }) => [item_id, metadata!] as const)];
+  const all = [...knownItems.value, ...found.map(({ item_id, metadata }) => [String(item_id), metadata!] as const)];
   knownItems.value = new Map(all.slice(-KNOWN_MAX));
 }
 
@@ -31,14 +32,14 @@ export async function loadSample(client: Shortlist, model: string, signal: Abort
 /** Learns the items that a list gives as reasons. */
 export async function loadReasons(client: Shortlist, model: string, ranked: RankedItems, signal: AbortSignal) {
   const ids = new Set(ranked.items.flatMap(({ reasons }) => reasons?.map(({ item_id }) => item_id) ?? []));
-  const item_ids = [...ids].filter((id) => !knownItems.value.has(id)).slice(0, SAMPLE_ITEMS);
+  const item_ids = [...ids].filter((id) => !knownItems.value.has(String(id))).slice(0, SAMPLE_ITEMS);
   if (item_ids.length === 0) return;
   rememberItems(await client.rank(model, { item_ids, limit: item_ids.length, return: ["metadata"] }, { signal }));
 }
 
 /** The item's title, or its id. */
 export function titleOf(id: ItemId): string {
-  const attributes = knownItems.value.get(id) ?? {};
+  const attributes = knownItems.value.get(String(id)) ?? {};
   const name = Object.keys(attributes).find((name) => TITLE_NAMES.test(name));
   return name ? String(attributes[name]) : String(id);
 }

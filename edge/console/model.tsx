@@ -70,7 +70,7 @@ export function ModelPage({ name, part }: { name: string; part: string }) {
 const user = computed(() => page.value.query.get("user") ?? "");
 
 function Part({ part, model, onChange }: { part: string; model: ModelRecord; onChange: () => void }) {
-  if (part === "data") return <DataPage model={model} />;
+  if (part === "data") return <DataPage model={model} onChange={onChange} />;
   if (part === "events") return <UserEventsPage model={model} />;
   if (model.version === null) return isTraining(model) ? <FirstTraining /> : null;
   if (part === "versions") return <VersionsPage model={model} onChange={onChange} />;

@@ -1,6 +1,8 @@
+import type { UserEvents } from "../client/shortlist.ts";
 import { Boosts } from "./boosts.tsx";
 import { ConditionForm } from "./condition-form.tsx";
 import { knownItems, titleOf } from "./known-items.ts";
+import { LatestEvents } from "./latest-events.tsx";
 import { objectIn, type TryForm } from "./try-request.ts";
 import { Choice, Field, TextField } from "./widgets.tsx";
 
@@ -13,8 +15,10 @@ type Props = {
   readonly onChange: (part: Partial<TryForm>) => void;
 };
 
+type Offers = { readonly scenarios: readonly string[]; readonly events: UserEvents["events"] };
+
 /** Everything that a rank call can say. */
-export function TryControls({ form, onChange, scenarios }: Props & { scenarios: readonly string[] }) {
+export function TryControls({ form, onChange, scenarios, events }: Props & Offers) {
   return (
     <form class="card controls" aria-label="Rank call" onSubmit={(event) => event.preventDefault()}>
       <TextField
@@ -23,18 +27,22 @@ export function TryControls({ form, onChange, scenarios }: Props & { scenarios: 
         hint={form.user ? "" : "Empty for an anonymous session."}
         onInput={(user) => onChange({ user })}
       />
+      <LatestEvents events={events} />
       <Session form={form} onChange={onChange} />
       <TextField
         label="Limit"
         type="number"
-        value={String(form.limit)}
-        onInput={(text) => onChange({ limit: Math.max(1, Math.min(LIMIT_MAX, Math.floor(Number(text)) || 1)) })}
+        value={String(form.limit ?? "")}
+        placeholder={form.scenario ? "as in the scenario" : "the default"}
+        onInput={(text) =>
+          onChange({ limit: text ? Math.max(1, Math.min(LIMIT_MAX, Math.floor(Number(text)) || 1)) : null })
+        }
       />
       <Choice
         label="Scenario"
         value={form.scenario}
         options={[["", "none"], ...scenarios.map((name) => [name, name] as const)]}
-        onChange={(scenario) => onChange({ scenario })}
+        onChange={(scenario) => onChange({ scenario, ...(scenario && { limit: null }) })}
       />
       <details open={innerWidth > PHONE_WIDTH}>
         <summary>Filter, boosts and rules</summary>

@@ -6,7 +6,8 @@ export type Boost = { readonly retrieval: string; readonly by: number };
 export type TryForm = {
   readonly user: string;
   readonly session: readonly ItemId[];
-  readonly limit: number;
+  /** Null for the default, which a scenario may set. */
+  readonly limit: number | null;
   readonly scenario: string;
   /** JSON, or empty. */
   readonly retrieval: string;
@@ -64,7 +65,7 @@ export function scenarioOf(form: TryForm): Scenario {
     return object && Object.keys(object).length > 0 ? [{ retrieval: object, by }] : [];
   });
   return {
-    limit: form.limit,
+    ...(form.limit !== null && { limit: form.limit }),
     ...(Object.keys(retrieval).length > 0 && { retrieval }),
     ...(boosts.length > 0 && { boosts }),
     ...(form.diversity > 0 && { diversity: form.diversity }),

@@ -33,9 +33,14 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
   const request = { ...requestOf(form.value), return: ["scores", "metadata", "reasons"] as const };
   const { answer, error, rankAgain } = useRanked(name, JSON.stringify(request));
   const types = Object.keys(model?.input_schema.interaction.events ?? {});
+  const { user } = form.value;
+  const events = useLoaded(
+    async (signal) => (user && types.length > 0 ? (await client.value.viewUserEvents(user, { signal })).events : []),
+    [answer.value, types.length],
+  );
   const send = useAction(async (item_id: ItemId, type: string) => {
     const rank_id = answer.value?.ranked.rank_id;
-    await client.value.events({ user_id: form.value.user, item_id, type, ...(rank_id && { rank_id }) });
+    await client.value.events({ user_id: user, item_id, type, ...(rank_id && { rank_id }) });
     rankAgain();
   });
   return (
@@ -43,16 +48,17 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
       <TryControls
         form={form.value}
         onChange={change}
+        events={events.value ?? []}
         scenarios={scenarios.value?.scenarios.map(({ name }) => name) ?? []}
       />
       <section aria-labelledby="list-title">
-        <h2 id="list-title">{form.value.user ? `The list of ${form.value.user}` : "The list"}</h2>
+        <h2 id="list-title">{user ? `The list of ${user}` : "The list"}</h2>
         <Problem error={error.value ?? send.error} onRetry={rankAgain} />
         <Timing answer={answer.value} />
         {answer.value && (
           <RankedList
             ranked={answer.value.ranked}
-            eventTypes={form.value.user ? types : []}
+            eventTypes={user ? types : []}
             onPick={(id) => change({ session: [...form.value.session.filter((other) => other !== id), id] })}
             onEvent={(id, type) => void send.run(id, type)}
           />
