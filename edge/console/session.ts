@@ -41,5 +41,14 @@ function readAddress() {
     query.delete("key");
     history.replaceState(null, "", `#${path}${query.size > 0 ? `?${query}` : ""}`);
   }
-  return { steps: path.split("/").filter(Boolean).map(decodeURIComponent), query };
+  return { steps: path.split("/").filter(Boolean).map(decoded), query };
+}
+
+/** A step of a mistyped address may be no percent-encoding. */
+function decoded(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
 }
