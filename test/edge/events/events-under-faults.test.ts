@@ -97,10 +97,8 @@ test(`${CLIENTS * CALLS * PER_CALL} events`, { timeout: TIMEOUT }, async () => {
   const files = await exportedFiles(edge.store, "acme");
   const ids = files.flatMap(({ events }) => events.map(({ event_id }) => event_id));
   expect([ids.length, new Set(ids).size]).toEqual([CLIENTS * CALLS * PER_CALL, CLIENTS * CALLS * PER_CALL]);
-  const used = await Promise.all(
-    Array.from({ length: USERS }, async (_, user) =>
-      Number((await edge.call(`/v0/models/shop/rank?user_id=u${user}`, { key })).headers.get("x-events")),
-    ),
-  );
-  expect(used.reduce((sum, own) => sum + own)).toBe(CLIENTS * CALLS * PER_CALL);
+  let used = 0;
+  for (let user = 0; user < USERS; user++)
+    used += Number((await edge.call(`/v0/models/shop/rank?user_id=u${user}`, { key })).headers.get("x-events"));
+  expect(used).toBe(CLIENTS * CALLS * PER_CALL);
 });
