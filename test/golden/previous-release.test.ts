@@ -1,8 +1,11 @@
 /** Edge and trainer may be one release apart in either direction, since they are deployed one after the other. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { bundleEdge } from "../fixtures/edge-bundle.ts";
+import { bundleEdge, type EdgeBundle } from "../fixtures/edge-bundle.ts";
 import { startForwardTrainer } from "../fixtures/edge-trainer.ts";
-import { startEdge } from "../fixtures/edge-world.ts";
+import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import {
   ANSWERS_FILE,
   answersOf,
@@ -35,7 +38,7 @@ test("the previous release's edge ranks with what today's trainer publishes, and
 }) => {
   if (runtime !== installedRuntime()) skip(`the frozen Worker needs onnxruntime-web ${runtime}: freeze a release`);
   const trainer = await startForwardTrainer();
-  const bundle = { ...frozen<FrozenWorker>(WORKER_FILE), wasm: (await bundleEdge()).wasm };
+  const bundle = await previousBundle();
   const edge = await startEdge({ bundle, vars: { TRAINER_URL: trainer.url } });
   try {
     const key = await publishRelease(edge);
@@ -47,4 +50,49 @@ test("the previous release's edge ranks with what today's trainer publishes, and
     await edge.stop();
     await trainer.stop();
   }
+});
+
+test("a deployment of the previous release is upgraded, takes events, and is rolled back, without a failed call", async ({
+  skip,
+}) => {
+  if (runtime !== installedRuntime()) skip(`the frozen Worker needs onnxruntime-web ${runtime}: freeze a release`);
+  const r2Directory = await mkdtemp(join(tmpdir(), "upgrade-"));
+  const deployed = async <T>(bundle: EdgeBundle | undefined, use: (edge: EdgeWorld) => Promise<T>): Promise<T> => {
+    const edge = await startEdge({ r2Directory, ...(bundle && { bundle }) });
+    return use(edge).finally(edge.stop);
+  };
+  const listOf = async (edge: EdgeWorld, key: string) => {
+    const answer = await edge.call("/v0/models/shop/rank", { key, body: { user_id: "new" } });
+    return [answer.status, answer.headers.get("x-events"), await answer.json()];
+  };
+  try {
+    const key = await deployed(await previousBundle(), async (edge) => {
+      const issued = await publishRelease(edge);
+      expect(await answersOf(edge, issued)).toEqual(answers);
+      return issued;
+    });
+    await deployed(undefined, async (edge) => {
+      expect(await answersOf(edge, key)).toEqual(answers); // before the trainer is deployed too
+      await edge.publish({ events: { meanings: { view: { label: true, seen: true } }, learnt: {} } });
+      expect(await answersOf(edge, key)).toEqual(answers);
+      const { key: newKey } = await edge.issueKey();
+      const body = { events: [{ user_id: "new", item_id: "i3", type: "view" }] };
+      expect((await edge.call("/v0/events", { key: newKey, body })).status).toBe(200);
+      expect(await listOf(edge, key)).toEqual([200, "1", expect.not.arrayContaining(["i3"])]);
+    });
+    await deployed(await previousBundle(), async (edge) => {
+      expect(await answersOf(edge, key)).toEqual(answers);
+      expect(await listOf(edge, key)).toEqual([200, null, expect.arrayContaining(["i3"])]); // it knows no events
+    });
+    await deployed(undefined, async (edge) => {
+      expect(await listOf(edge, key)).toEqual([200, "1", expect.not.arrayContaining(["i3"])]); // nothing was lost
+    });
+  } finally {
+    await rm(r2Directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+});
+
+const previousBundle = async (): Promise<EdgeBundle> => ({
+  ...frozen<FrozenWorker>(WORKER_FILE),
+  wasm: (await bundleEdge()).wasm,
 });
