@@ -1,6 +1,6 @@
 /**
  * The process that `scale.ts` measures: one run from a Parquet file to a published version. Arguments: the file's
- * folder, work folder, seconds for fitting, MB of memory.
+ * folder, work folder, seconds for fitting, MB of memory, `file` or `events`.
  */
 import { join } from "node:path";
 import { ModelSpec } from "../../shared/model-spec.ts";
@@ -11,7 +11,13 @@ import { directoryStore } from "../fixtures/directory-store.ts";
 import { fileSettings } from "../fixtures/real-data.ts";
 import type { ScaleMeasured, ScaleStage } from "./scale.ts";
 
-const [folder, workDirectory, fitSeconds, memoryMb] = process.argv.slice(2) as [string, string, string, string];
+const [folder, workDirectory, fitSeconds, memoryMb, source] = process.argv.slice(2) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+];
 const say = (said: string) => process.send?.({ said });
 const clock = () => performance.now() / 1000;
 const customer = "bench";
@@ -19,16 +25,18 @@ const connect = {
   customer,
   settings: { ...fileSettings([folder], workDirectory), timeoutSeconds: 7200, memoryMb: 1024 },
 };
+const areEvents = source === "events";
 const spec = ModelSpec.parse({
   model_name: "bench",
-  connector_configs: [{ type: "File", location: "interactions.parquet" }],
+  connector_configs: [areEvents ? { type: "Events" } : { type: "File", location: "interactions.parquet" }],
   schema: {
     user: { id: "user_id" },
     item: { id: "item_id" },
     interaction: {
       created_at: "created_at",
       label: { type: "Binary", name: "label" },
-      source: { query: "SELECT * FROM interactions" },
+      source: { query: `SELECT * FROM ${areEvents ? "events" : "interactions"}` },
+      ...(areEvents && { events: { view: { label: true } } }),
     },
   },
 });

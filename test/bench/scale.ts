@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Bench, type BenchContext, compared, type Figure } from "./bench.ts";
 import { measuredInProcess } from "./measured-process.ts";
-import { scaleFile, scanSeconds } from "./scale-data.ts";
+import { scaleEvents, scaleFile, scanSeconds } from "./scale-data.ts";
 
 export type ScaleStage = { readonly name: string; readonly seconds: number; readonly peakMb: number };
 
@@ -23,7 +23,7 @@ const MEMORY_MB = 4096; // the default of SHORTLIST_RUN_MEMORY_MB
 /**
  * A whole run on a tenth of the rows, then on all, each in a separate process that reads Parquet and publishes to a
  * folder. The exponent is the slope between both (1 is linear); the reference is DuckDB's scan of the same file.
- * Flags: `--rows`, `--seconds` for fitting, `--memory` in MB.
+ * Flags: `--rows`, `--seconds` for fitting, `--memory` in MB, `--events` to read event files instead of Parquet.
  */
 export const scale: Bench = async ({ say, fail, flags }) => {
   const rows = Math.round(Number(flags.get("rows") ?? ROWS));
@@ -70,7 +70,8 @@ async function measure(rows: number, { say, flags }: Pick<BenchContext, "say" | 
   const workDirectory = await mkdtemp(join(tmpdir(), "bench-scale-"));
   try {
     const limits = [String(flags.get("seconds") ?? FIT_SECONDS), String(flags.get("memory") ?? MEMORY_MB)];
-    const args = [file.folder, workDirectory, ...limits];
+    if (flags.has("events")) await scaleEvents(rows, join(workDirectory, "bucket"));
+    const args = [file.folder, workDirectory, ...limits, flags.has("events") ? "events" : "file"];
     const measured = await measuredInProcess<ScaleMeasured>("scale-process.ts", args, (line) => say(`    ${line}`));
     say(`  ${measured.method} in ${measured.seconds.toFixed(1)} s; DuckDB's scan takes ${scan.toFixed(2)} s`);
     return { ...measured, scanSeconds: scan };
