@@ -11,7 +11,7 @@ export type TimedEdge = EdgeWorld & { readonly http: HttpCaller };
 /** Makes a rank call with a query string or a body. Throws for any answer but 200. */
 export type RankCall = (edge: TimedEdge, query: string, body?: object) => Promise<string[]>;
 
-const PATH = "/v0/models/scale/rank";
+const MODEL_PATH = "/v0/models/scale";
 /** The memory budget for a million items with similarity and three bytes of attributes, as edge/README.md gives it. */
 export const CACHE_MEGABYTES = 118;
 export const RECORD_MEGABYTES = 8;
@@ -70,7 +70,11 @@ async function rankCall(
   edge: TimedEdge,
   { key, query, body }: { readonly key: string; readonly query: string; readonly body: object | undefined },
 ): Promise<string[]> {
-  const { status, text } = await edge.http.call(`${PATH}${query}`, { headers: { "x-api-key": key }, body });
+  const call = body && "item_id" in body ? "similar_items" : "rank";
+  const { status, text } = await edge.http.call(`${MODEL_PATH}/${call}${query}`, {
+    headers: { "x-api-key": key },
+    body,
+  });
   if (status !== 200) throw new Error(`The edge answered ${status}: ${text} ${edge.log.slice(-3).join(" ")}`);
   const answer = JSON.parse(text) as unknown[] | { items: { item_id: unknown }[] };
   return (Array.isArray(answer) ? answer : answer.items.map(({ item_id }) => item_id)).map(String);

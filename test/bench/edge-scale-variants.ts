@@ -49,6 +49,7 @@ export async function measureVariants(variants: Variants): Promise<Figure[]> {
     ["filter_worst", (i: number) => ({ user_id: String(i), retrieval: worst })],
     ["caps_diversity", (i: number) => ({ user_id: String(i), max_per_value: { shelf: 2 }, diversity: 0.3 })],
     ["reasons", (i: number) => ({ user_id: String(i), return: ["reasons"] })],
+    ["similar", (i: number) => ({ item_id: i + 1 })],
   ];
   const figures: Figure[] = [];
   for (const [name, bodyOf] of bodies) {
