@@ -1,4 +1,4 @@
-/** Who is signed in, and which page the address shows. */
+/** The API key that is signed in with, and the page that the address names. */
 import { computed, signal } from "@preact/signals";
 import { Shortlist } from "../client/shortlist.ts";
 

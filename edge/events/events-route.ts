@@ -120,8 +120,8 @@ async function store(c: Context<EdgeEnv>, events: readonly SentEvent[]) {
     }
     const own = { user, events: sent.map(({ event, id }) => newEvent(event, id)) };
     const [newest, ...older] = await shardsOf(list, user);
-    for (const [name, of] of [[newest!, batches] as const, ...older.map((name) => [name, earlier] as const)])
-      of.set(name, [...(of.get(name) ?? []), own]);
+    addTo(batches, newest!, own);
+    for (const shard of older) addTo(earlier, shard, own);
   }
   const untilMs = eventsUntilMs(c);
   const askAll = <T>(
@@ -134,17 +134,23 @@ async function store(c: Context<EdgeEnv>, events: readonly SentEvent[]) {
         return askShard(shards, place, { ask: (rpc) => ask(rpc, place, batch), untilMs, nowMs: access.nowMs });
       }),
     );
-  const known = new Set<string>();
+  const known = new Map<UserId, string[]>();
   await askAll(earlier, async (rpc, _place, batch) => {
     for (const [i, ids] of (await rpc.knownIds(batch)).entries())
-      for (const id of ids) known.add(JSON.stringify([batch[i]!.user, id]));
+      known.set(batch[i]!.user, [...(known.get(batch[i]!.user) ?? []), ...ids]);
   });
-  const unknownOf = ({ user, events }: EventsOfUser) => ({
-    user,
-    events: events.filter(({ event_id }) => !known.has(JSON.stringify([user, event_id]))),
-  });
+  const unknownOf = ({ user, events }: EventsOfUser) => {
+    const ids = new Set(known.get(user));
+    return { user, events: events.filter(({ event_id }) => !ids.has(event_id)) };
+  };
   const answers = await askAll(batches, (rpc, place, batch) => rpc.append(place, batch.map(unknownOf)));
   return sumOf(answers, { dropped, events });
+}
+
+function addTo(byShard: Map<string, EventsOfUser[]>, shard: string, own: EventsOfUser): void {
+  const batch = byShard.get(shard);
+  if (batch) batch.push(own);
+  else byShard.set(shard, [own]);
 }
 
 const newEvent = (event: SentEvent, id: string): NewEvent => ({

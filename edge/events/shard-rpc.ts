@@ -20,7 +20,7 @@ export type Appended =
 export type ShardRpc = {
   /** Stores all events, or none. */
   append(place: ShardPlace, batch: readonly EventsOfUser[]): Promise<Appended>;
-  /** Of each user, the ids of those events that are stored already. */
+  /** For each user, returns the ids of the given events that the shard already stores. */
   knownIds(batch: readonly EventsOfUser[]): Promise<string[][]>;
   /** The user's events with higher numbers, the first stored first. */
   liveEvents(user: UserId, afterSeq: number): Promise<LiveEvent[]>;

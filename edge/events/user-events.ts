@@ -43,7 +43,7 @@ const isErased = (tables: ShardTables, user: UserId, nowMs: number) =>
 const countOf = (tables: ShardTables, user: UserId) =>
   tables.numberIn("SELECT SUM(count) AS value FROM batches WHERE user = ?", user);
 
-/** Those ids of the events that the user's rows have. */
+/** The ids of the given events that are already stored for the user. */
 export const knownIdsOf = (tables: ShardTables, { user, events }: EventsOfUser): string[] =>
   tables
     .query<{ value: string }>(

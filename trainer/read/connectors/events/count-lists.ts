@@ -5,7 +5,7 @@ import { identifier, literal } from "../sql-text.ts";
 import { eventTypes, storedEventsSql } from "./events.ts";
 import type { FetchedEvents } from "./fetch-events.ts";
 
-/** Of a version: its lists that were shown, and by type of event those of them that led to such an event. */
+/** How many lists of a version were shown, and how many of these led to an event of each type. */
 export type ListCounts = {
   readonly version: string;
   readonly lists: number;
