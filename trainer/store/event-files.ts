@@ -1,3 +1,5 @@
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
 import {
   customerOfEventFile,
   type EventFile,
@@ -8,6 +10,13 @@ import {
 import type { ListedObject, ObjectStore } from "./object-store.ts";
 
 export type StoredEventFile = EventFile & ListedObject;
+
+/** No file has more text: an export has at most 10,000 rows, and merged files have at most 4 MB of compressed text. */
+const TEXT_BYTES_MAX = 2 ** 30;
+const gunzipped = promisify(gunzip);
+
+/** The lines of an event file, given its compressed bytes. Throws Error if these are cut off or damaged. */
+export const eventLines = (bytes: Uint8Array): Promise<Buffer> => gunzipped(bytes, { maxOutputLength: TEXT_BYTES_MAX });
 
 /** All event files of a customer, by shard and in the order of their events. */
 export async function listEventFiles(store: ObjectStore, customer: string): Promise<StoredEventFile[]> {

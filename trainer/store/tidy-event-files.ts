@@ -6,14 +6,14 @@
  * Every step may be repeated, also by two trainers at once. A run that meets a deleted file is tried again.
  */
 import { promisify } from "node:util";
-import { gunzip, gzip } from "node:zlib";
+import { gzip } from "node:zlib";
 import { z } from "zod";
 import { type ErasedUsers, erasedUsersKey, isErased } from "../../shared/erased-users.ts";
 import { StoredEvent } from "../../shared/events/event.ts";
 import { erasedFromEventsKey, eventFileKey } from "../../shared/events/event-store.ts";
 import { deleteObjects } from "./delete-objects.ts";
 import { readErasedUsers } from "./erased-list.ts";
-import { cutOffOf, type StoredEventFile } from "./event-files.ts";
+import { cutOffOf, eventLines, type StoredEventFile } from "./event-files.ts";
 import { changeObject, type ObjectStore, StoreError, storedJson } from "./object-store.ts";
 
 export type TidyOptions = {
@@ -29,9 +29,7 @@ const SETTLED_MS = 3_600_000;
 const MERGED_BYTES = 4 * 2 ** 20;
 /** Fewer neighbours are not worth the writing. */
 const MERGED_MIN = 24;
-const TEXT_BYTES_MAX = 2 ** 30;
 const zipped = promisify(gzip);
-const unzipped = promisify(gunzip);
 
 /** @param files All event files of the customer, in the order of listEventFiles. */
 export async function tidyEventFiles(
@@ -115,7 +113,7 @@ async function rewriteWithout(store: ObjectStore, { key }: StoredEventFile, eras
 
 async function eventsIn(key: string, bytes: Uint8Array) {
   try {
-    const text = (await unzipped(bytes, { maxOutputLength: TEXT_BYTES_MAX })).toString();
+    const text = (await eventLines(bytes)).toString();
     const lines = text.split("\n").filter((line) => line !== "");
     return lines.map((line) => ({ line, event: StoredEvent.parse(JSON.parse(line)) }));
   } catch (cause) {

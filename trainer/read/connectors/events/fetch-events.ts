@@ -1,11 +1,9 @@
 /** The customer's event files, copied from the bucket to a folder of the model. */
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { gunzip } from "node:zlib";
 import type { EventMeanings } from "../../../../shared/events/event.ts";
 import type { EventMarks } from "../../../../shared/events/event-store.ts";
-import { cutOffOf, listEventFiles, type StoredEventFile } from "../../../store/event-files.ts";
+import { cutOffOf, eventLines, listEventFiles, type StoredEventFile } from "../../../store/event-files.ts";
 import { forEachAtOnce } from "../../../store/for-each-at-once.ts";
 import type { ObjectStore } from "../../../store/object-store.ts";
 import type { SourceFile } from "../duckdb/files.ts";
@@ -33,9 +31,6 @@ export type FetchOptions = {
 
 /** The folder of the copies, inside the model's folder. */
 export const EVENTS_FOLDER = "events";
-/** No file is larger: an export has at most 10,000 rows, and merged files have at most 4 MB of compressed text. */
-const TEXT_BYTES_MAX = 2 ** 30;
-const gunzipped = promisify(gunzip);
 
 /**
  * Lists the event files once and copies those that are not in the folder yet. What is exported later belongs to the next version.
@@ -93,7 +88,7 @@ async function fetchFile(store: ObjectStore, { key }: StoredEventFile, path: str
       message: `The event file ${key} was deleted while it was being read`,
       retryable: true,
     });
-  await gunzipped(found.bytes, { maxOutputLength: TEXT_BYTES_MAX }).catch((error) => {
+  await eventLines(found.bytes).catch((error) => {
     throw damagedFile(`The event file ${key} is cut off or damaged: its gzip data do not end as they should`, error);
   });
   await writeFile(`${path}.unfinished`, found.bytes, { flush: true });
