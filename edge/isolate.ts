@@ -3,6 +3,7 @@ import { createAdmission } from "./admission/admission.ts";
 import { createCustomerQuota } from "./admission/customer-quota.ts";
 import { type Caller, keyring } from "./auth.ts";
 import type { Bindings, Settings } from "./env.ts";
+import { popularItems } from "./events/popular-items.ts";
 import { shardLists } from "./events/shard-lists.ts";
 import { artifactReader } from "./reading/artifact-reader.ts";
 import type { ObjectCache } from "./reading/cached-objects.ts";
@@ -10,7 +11,7 @@ import { refreshedCache } from "./reading/refreshed-cache.ts";
 import { READ_LOCK_MS, type RequestAccess } from "./reading/waiting.ts";
 import { BODY_MS_MAX } from "./request-body.ts";
 import { erasedLists } from "./versions/erased-lists.ts";
-import { type LiveVersion, livePointers } from "./versions/live-pointers.ts";
+import { type LiveVersion, livePointers, type WaitingModel } from "./versions/live-pointers.ts";
 import { scenarios } from "./versions/scenarios.ts";
 import { snapshotCache, type VersionLoader } from "./versions/snapshot-cache.ts";
 
@@ -24,7 +25,11 @@ export type EdgeEnv = {
     /** Absent before the key is checked. */
     caller?: Caller;
     /** The model that a rank call reads while its key is read. It belongs to the customer that the key had before. */
-    ahead?: { readonly customer: string; readonly modelName: string; readonly target: Promise<LiveVersion> };
+    ahead?: {
+      readonly customer: string;
+      readonly modelName: string;
+      readonly target: Promise<LiveVersion | WaitingModel>;
+    };
     /** The call was refused for want of capacity, and is counted in one line of the log with others. */
     isLoggedTogether?: true;
     /** How a rank call was answered, for the log. */
@@ -59,6 +64,7 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     pointers: livePointers(pointerMs, versions.retireModel),
     erased: erasedLists(pointerMs),
     eventShards: shardLists(pointerMs),
+    popular: popularItems(pointerMs),
     scenarios: scenarios(pointerMs),
     versions,
     /** The rank calls under way. */

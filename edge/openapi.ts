@@ -166,7 +166,7 @@ const textHeader = (description: string, required = true) => ({ description, req
 export const RANK_HEADERS = {
   "x-request-id": textHeader("Names this call in logs; the caller's own if it sent one."),
   "x-rank-id": textHeader("Names this list: the version and something random. Send it as the rank_id of events."),
-  "x-model-version": textHeader("The version that ranked."),
+  "x-model-version": textHeader("The version that ranked; `none` before the first version of a model of events alone."),
   "x-rank-strategy": textHeader(
     "personalized (by the stored history or, without any, by the user's attributes), session or popular; similar for similar " +
       "items.",

@@ -17,17 +17,18 @@ import { compileRequest, type RankAnswer, rank, runsMaxOf } from "../shared/rank
 import type { UserRecord } from "../shared/snapshot.ts";
 import type { CustomerQuota } from "./admission/customer-quota.ts";
 import { requireScope } from "./auth.ts";
-import { liveEventsOf, withEvents } from "./events/events-of-user.ts";
+import { liveEventsOf, popularVersion, withEvents } from "./events/events-of-user.ts";
 import type { EdgeEnv } from "./isolate.ts";
 import { rankAnswer } from "./rank-answer.ts";
 import { isUnreadable, type ReadAccess, unreadableAs } from "./reading/artifact-reader.ts";
 import { sleep } from "./reading/waiting.ts";
 import { jsonTextOf, readBody, refuseQuery } from "./request-body.ts";
 import { writeLog } from "./request-log.ts";
-import type { LiveVersion } from "./versions/live-pointers.ts";
+import type { LiveVersion, WaitingModel } from "./versions/live-pointers.ts";
 import type { LoadedVersion } from "./versions/load-version.ts";
 import { snapshotOf } from "./versions/snapshot-of-version.ts";
 import { userRecordOf } from "./versions/user-records.ts";
+import type { VersionLease } from "./versions/version-memory.ts";
 import { requireSignedUser } from "./web-page-keys.ts";
 
 /** A refusal is delayed by this time, so that callers that ignore Retry-After cannot fill the thread. */
@@ -114,7 +115,7 @@ async function withQuota<T>(c: Context<EdgeEnv>, quota: CustomerQuota, work: () 
 }
 
 async function rankWithLiveVersion(c: Context<EdgeEnv>, sent: RankParameters, parse: ParseCall): Promise<Response> {
-  const { versions, erased, reader, settings } = c.get("isolate");
+  const { erased, settings } = c.get("isolate");
   const { customer } = c.get("caller")!;
   const access = accessOfCall(c);
   const startedMs = access.nowMs();
@@ -122,7 +123,7 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, sent: RankParameters, pa
   if (sent.userId !== undefined) erased.prefetch(customer, access);
   const target = await liveVersion(c, access);
   const untilMs = startedMs + settings.RANK_TIMEOUT_MS;
-  const { loaded, release } = await versions.lease(target, { ...access, reader, log: writeLog }, untilMs);
+  const { loaded, release } = await leaseVersion(c, target, { sent, access, untilMs });
   const versionMs = access.nowMs() - startedMs;
   try {
     const parameters = sent.scenario === undefined ? sent : await withScenario(c, loaded, { sent, parse, access });
@@ -139,14 +140,28 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, sent: RankParameters, pa
     return rankAnswer(c, loaded, { answer, parameters });
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
-    const detail = `The version ${JSON.stringify(target.live.version)} cannot rank. Try again.`;
+    const detail = `The version ${JSON.stringify(loaded.target.live.version)} cannot rank. Try again.`;
     throw new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
   } finally {
     release();
   }
 }
 
-function liveVersion(c: Context<EdgeEnv>, access: ReadAccess): Promise<LiveVersion> {
+type Leasing = { readonly sent: RankParameters; readonly access: ReadAccess; readonly untilMs: number };
+
+/** The live version, or what the model has instead before its first one, which knows no similar items. */
+async function leaseVersion(
+  c: Context<EdgeEnv>,
+  target: LiveVersion | WaitingModel,
+  { sent, access, untilMs }: Leasing,
+): Promise<VersionLease> {
+  const { versions, reader } = c.get("isolate");
+  if (target.live !== null) return versions.lease(target, { ...access, reader, log: writeLog }, untilMs);
+  if (sent.similarTo !== undefined) throw target.notActive;
+  return { loaded: await popularVersion(c, target, access), release: () => {} };
+}
+
+function liveVersion(c: Context<EdgeEnv>, access: ReadAccess): Promise<LiveVersion | WaitingModel> {
   const { customer } = c.get("caller")!;
   const modelName = c.req.param("model_name")!;
   const ahead = c.get("ahead");

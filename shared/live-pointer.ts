@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Descriptor } from "./manifest.ts";
+import { Descriptor, StoredMeanings } from "./manifest.ts";
 
 /** States of a model as its customer sees them. */
 export const ModelStatus = z.enum(["SCHEDULING", "FETCHING", "TRAINING", "DEPLOYING", "ACTIVE", "ERROR", "DESTROYING"]);
@@ -23,6 +23,8 @@ export const LivePointer = z
         first_version: z.string().max(64).optional(),
       })
       .nullable(),
+    /** Only of a model that has no version and whose only connector is Events: an edge ranks by live counts of its positive events. */
+    events: z.object({ meanings: StoredMeanings }).optional(),
     /** RFC 3339 UTC. */
     updated_at: z.string().max(40),
   })

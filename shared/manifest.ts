@@ -81,6 +81,10 @@ export const UserRecordsDescription = z.object({
   pages: z.array(Descriptor).max(1000),
 });
 
+/** What types of events mean to a model. Stored meanings are not checked again, as specifications are not. */
+export const StoredMeanings = z.record(z.string(), z.object({ label: z.boolean(), seen: z.boolean() }));
+export type StoredMeanings = z.infer<typeof StoredMeanings>;
+
 const ManifestObject = z.object({
   format: z.int().refine((format) => FORMATS_READ.includes(format), {
     error: ({ input }) => `this release reads ${FORMATS_READ.join(" and ")}, found ${input}: deploy a newer one`,
@@ -105,7 +109,7 @@ const ManifestObject = z.object({
   /** The events that the model listens to, and how many of each shard this version has learnt. Absent: none. */
   events: z
     .object({
-      meanings: z.record(z.string(), z.object({ label: z.boolean(), seen: z.boolean() })),
+      meanings: StoredMeanings,
       learnt: EventMarks,
     })
     .optional(),

@@ -27,7 +27,9 @@ export const REMEDIES: Readonly<Record<ProblemCode, string>> = {
   not_found: "Check the path against this page.",
   method_not_allowed: "The header Allow lists the methods of this address.",
   model_exists: "Choose another name, or change the model with PATCH. The name of a model being deleted is free soon.",
-  model_not_active: "Wait until its first training has ended: the model's record shows the progress, or the failure.",
+  model_not_active:
+    "Wait until its first training has ended: the model's record shows the progress, or the failure. A model of events alone ranks from " +
+    "its first positive event on.",
   model_busy: "Wait until the run has ended: the model's record shows it.",
   too_many_scenarios: "Delete one that is no longer used.",
   idempotency_conflict: "Use a new Idempotency-Key for each different request.",

@@ -19,7 +19,9 @@ export const TASKS: readonly Task[] = [
   },
   {
     name: "Create and train models",
-    introduction: "A model reads its data from your own store. It ranks as soon as its first training has ended.",
+    introduction:
+      "A model reads its data from your own store. It ranks as soon as its first training has ended, " +
+      "or from the first positive event on if it learns from events alone.",
     calls: ["createModel", "listModels", "viewModel", "changeModel", "trainModel", "deleteModel"],
   },
   {

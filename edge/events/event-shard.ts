@@ -13,9 +13,10 @@ import type { UserId } from "../../shared/ids.ts";
 import { type Bindings, settingsOf } from "../env.ts";
 import { within } from "../reading/waiting.ts";
 import { writeLog } from "../request-log.ts";
+import { countUsers } from "./count-users.ts";
 import { fileBytes, lastInFiles, nextFileEnd } from "./event-files.ts";
 import { compactUnlearnt, removeLearnt } from "./old-events.ts";
-import type { Appended, EventsOfUser, ShardPlace, ShardRpc } from "./shard-rpc.ts";
+import type { Appended, EventsOfUser, ItemCount, ShardPlace, ShardRpc } from "./shard-rpc.ts";
 import { ShardTables } from "./shard-tables.ts";
 import { appendEvents, eraseUser, eventsAfter, forgetErased, knownIdsOf } from "./user-events.ts";
 
@@ -33,10 +34,14 @@ const RETRY_MS_MAX = 60_000;
 /** A user with too many events is refused for this time without counting the events again. */
 const FULL_MS = 60_000;
 const FULL_USERS_MAX = 1000;
+/** Counting takes a moment, and many isolates ask for the same counts. */
+const COUNTED_MS = 1000;
+const COUNTED_MAX = 20;
 
 export class EventShard extends DurableObject<Bindings> implements ShardRpc {
   readonly #tables = new ShardTables(this.ctx.storage.sql);
   readonly #fullUntilMs = new Map<UserId, number>();
+  readonly #counted = new Map<string, { readonly atMs: number; readonly counts: ItemCount[] }>(); // by types and limit
   #failures = 0;
   #retryAtMs = 0;
 
@@ -68,6 +73,16 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
   async eventsOf(user: UserId, limit: number): Promise<StoredEvent[]> {
     const events = eventsAfter(this.#tables, user, 0);
     return events.sort((a, b) => b.created_at - a.created_at || b.seq - a.seq).slice(0, limit);
+  }
+
+  async popularItems(types: readonly string[], limit: number): Promise<ItemCount[]> {
+    const [key, nowMs] = [JSON.stringify([types, limit]), Date.now()];
+    const known = this.#counted.get(key);
+    if (known && Math.abs(nowMs - known.atMs) < COUNTED_MS) return known.counts;
+    if (this.#counted.size >= COUNTED_MAX) this.#counted.clear();
+    const counts = countUsers(this.#tables, types, limit);
+    this.#counted.set(key, { atMs: nowMs, counts });
+    return counts;
   }
 
   async erase(user: UserId): Promise<void> {

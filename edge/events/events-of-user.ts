@@ -6,7 +6,9 @@ import type { UserRecord } from "../../shared/snapshot.ts";
 import type { EdgeEnv } from "../isolate.ts";
 import { isUnreadable, type ReadAccess } from "../reading/artifact-reader.ts";
 import { writeLog } from "../request-log.ts";
+import type { WaitingModel } from "../versions/live-pointers.ts";
 import type { LoadedVersion } from "../versions/load-version.ts";
+import { POPULAR_MAX } from "./popular-items.ts";
 import { askShard, ShardError, type ShardNamespace, type ShardRpc } from "./shard-rpc.ts";
 
 type Reading = { readonly userId: UserId | undefined; readonly access: ReadAccess };
@@ -54,6 +56,30 @@ export function withEvents(
   return merged.record;
 }
 
+/** The most counts that are read of all shards together. */
+const COUNTS_MAX = 16_000;
+
+/**
+ * What a model ranks with before its first version: popular items by live counts. Throws Problem model_not_active before the first
+ * positive event, events_unavailable.
+ */
+export async function popularVersion(
+  c: Context<EdgeEnv>,
+  model: WaitingModel,
+  access: ReadAccess,
+): Promise<LoadedVersion> {
+  const { eventShards, popular } = c.get("isolate");
+  const count = async (types: readonly string[]) => {
+    const names = await eventShards.all(model.customer, access);
+    const limit = Math.min(POPULAR_MAX, Math.ceil(COUNTS_MAX / names.length));
+    return (await askShards(c, names, { access, ask: (rpc) => rpc.popularItems(types, limit) })).flat();
+  };
+  const detail = "Events cannot be counted right now, so nothing is ranked";
+  const version = await eventsOrProblem(detail, () => popular.versionOf(model, count, access));
+  if (version === undefined) throw model.notActive;
+  return version;
+}
+
 type Asking<T> = {
   readonly access: ReadAccess;
   readonly ask: (shard: ShardRpc, name: string) => Promise<T>;
@@ -63,11 +89,17 @@ type Asking<T> = {
  * Asks all shards that may hold events of the user, the newest generation first: none before the customer's first event. Throws ReadError,
  * FormatError, ShardError.
  */
-export async function askShardsOf<T>(c: Context<EdgeEnv>, user: UserId, { access, ask }: Asking<T>): Promise<T[]> {
-  const { eventShards } = c.get("isolate");
+export async function askShardsOf<T>(c: Context<EdgeEnv>, user: UserId, asking: Asking<T>): Promise<T[]> {
   const { customer } = c.get("caller")!;
-  const { nowMs } = access;
-  const names = await eventShards.shardsOf(customer, user, access);
+  return askShards(c, await c.get("isolate").eventShards.shardsOf(customer, user, asking.access), asking);
+}
+
+async function askShards<T>(
+  c: Context<EdgeEnv>,
+  names: readonly string[],
+  { access: { nowMs }, ask }: Asking<T>,
+): Promise<T[]> {
+  const { customer } = c.get("caller")!;
   const untilMs = eventsUntilMs(c);
   return Promise.all(
     names.map((shard) =>

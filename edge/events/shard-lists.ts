@@ -1,4 +1,4 @@
-import { EventShards, eventShardsKey, SHARDS_DEFAULT, shardsOf } from "../../shared/events/event-store.ts";
+import { allShards, EventShards, eventShardsKey, SHARDS_DEFAULT, shardsOf } from "../../shared/events/event-store.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { type ReadAccess, ReadError } from "../reading/artifact-reader.ts";
 import { refreshedCache } from "../reading/refreshed-cache.ts";
@@ -8,6 +8,8 @@ import { within } from "../reading/waiting.ts";
 export type ShardLists = {
   /** The user's shards, the newest generation first: none before the customer's first event. Throws ReadError, FormatError. */
   shardsOf(customer: string, user: UserId, access: ReadAccess): Promise<string[]>;
+  /** All shards of the customer: none before the first event. Throws ReadError, FormatError. */
+  all(customer: string, access: ReadAccess): Promise<string[]>;
   /** The customer's list, which is written before the first event. Throws ReadError, FormatError. */
   create(customer: string, bucket: R2Bucket, access: ReadAccess): Promise<EventShards>;
 };
@@ -31,6 +33,10 @@ export function shardLists(cacheMs: number): ShardLists {
     async shardsOf(customer, user, access) {
       const list = await listOf(customer, access);
       return list ? shardsOf(list, user) : [];
+    },
+    async all(customer, access) {
+      const list = await listOf(customer, access);
+      return list ? allShards(list) : [];
     },
     async create(customer, bucket, access) {
       const known = await listOf(customer, access);

@@ -2,7 +2,7 @@
 
 import type { StoredEvent } from "../../shared/events/event.ts";
 import type { LiveEvent } from "../../shared/events/live-events.ts";
-import type { UserId } from "../../shared/ids.ts";
+import type { ItemId, UserId } from "../../shared/ids.ts";
 import { sleep, within } from "../reading/waiting.ts";
 
 /** An event before its shard has numbered it. */
@@ -17,6 +17,9 @@ export type Appended =
   | { readonly accepted: number; readonly duplicates: number }
   | { readonly full: readonly UserId[] };
 
+/** How many users have had an event with the item. */
+export type ItemCount = { readonly item: ItemId; readonly users: number };
+
 export type ShardRpc = {
   /** Stores all events, or none. */
   append(place: ShardPlace, batch: readonly EventsOfUser[]): Promise<Appended>;
@@ -26,6 +29,8 @@ export type ShardRpc = {
   liveEvents(user: UserId, afterSeq: number): Promise<LiveEvent[]>;
   /** The user's newest events, the newest first. */
   eventsOf(user: UserId, limit: number): Promise<StoredEvent[]>;
+  /** The items with the most users among the newest events of these types, counted within the last second. */
+  popularItems(types: readonly string[], limit: number): Promise<ItemCount[]>;
   /** Removes the user's events, and drops those that arrive within the next hour. */
   erase(user: UserId): Promise<void>;
 };

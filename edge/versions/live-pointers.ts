@@ -1,5 +1,5 @@
 import { type Live, LivePointer, type ModelStatus } from "../../shared/live-pointer.ts";
-import { livePointerKey } from "../../shared/manifest.ts";
+import { livePointerKey, type StoredMeanings } from "../../shared/manifest.ts";
 import { ModelName } from "../../shared/model-spec.ts";
 import { Problem } from "../../shared/problem.ts";
 import { type ReadAccess, unreadableAs } from "../reading/artifact-reader.ts";
@@ -11,12 +11,20 @@ export type NamedModel = { readonly customer: string; readonly modelName: string
 /** A model and its live version. */
 export type LiveVersion = NamedModel & { readonly live: Live };
 
+/** A model that may be answered by live counts of events until it has a version. */
+export type WaitingModel = NamedModel & {
+  readonly live: null;
+  readonly meanings: StoredMeanings;
+  /** The answer while nothing has been counted. */
+  readonly notActive: Problem;
+};
+
 /** Called when a requested model has no live version. Versions in memory under its name belong to a deleted model. */
 export type OnModelGone = (model: NamedModel, access: RequestAccess) => void;
 
 export type LivePointers = {
   /** Throws Problem model_not_found, model_not_active, artifact_unavailable. */
-  liveVersion(customer: string, modelName: string, access: ReadAccess): Promise<LiveVersion>;
+  liveVersion(customer: string, modelName: string, access: ReadAccess): Promise<LiveVersion | WaitingModel>;
 };
 
 const POINTERS_MAX = 5000;
@@ -43,8 +51,10 @@ export function livePointers(cacheMs: number, onModelGone: OnModelGone = () => {
         .catch(unreadableAs("artifact_unavailable", "Which version of the model is live cannot be read right now"));
       if (!pointer?.live) onModelGone({ customer, modelName }, access);
       if (pointer === undefined || pointer.status === "DESTROYING") throw notFound(modelName);
-      if (pointer.status !== "ACTIVE" || pointer.live === null) throw notActive(modelName, pointer.status);
-      return { customer, modelName, live: pointer.live };
+      const { status, live, events } = pointer;
+      if (status === "ACTIVE" && live !== null) return { customer, modelName, live };
+      if (events === undefined) throw notActive(modelName, status);
+      return { customer, modelName, live: null, meanings: events.meanings, notActive: notActive(modelName, status) };
     },
   };
 }

@@ -72,6 +72,10 @@ export function eventFileOf(customer: string, key: string): EventFile | undefine
   return match ? { shard: match[1]!, first: Number(match[2]), last: Number(match[3]) } : undefined;
 }
 
+/** All shards of a customer. */
+export const allShards = ({ generations }: EventShards): string[] =>
+  generations.flatMap(({ id, shards }) => Array.from({ length: shards }, (_, number) => `${id}-${number}`));
+
 const NO_SALT = new Uint8Array(0);
 
 /** The user's shard in each generation, the newest first. */

@@ -29,6 +29,14 @@ async function call(path: string, body?: object) {
   return { status: answer.status, events: answer.headers.get("x-events"), body: await answer.json() };
 }
 
+async function ranked(path: string) {
+  const answer = await service.edge.call(path, { key });
+  const [version, strategy, events] = ["x-model-version", "x-rank-strategy", "x-events"].map((name) =>
+    answer.headers.get(name),
+  );
+  return { status: answer.status, version, strategy, events, ids: (await answer.json()) as string[] };
+}
+
 async function until(isSo: (record: ModelRecord) => boolean): Promise<ModelRecord> {
   for (const deadlineMs = performance.now() + 180_000; ; await new Promise((done) => setTimeout(done, 200))) {
     const record = (await call("/v0/models/shop")).body as ModelRecord;
@@ -41,7 +49,7 @@ const isActive = ({ status, training }: ModelRecord) => status === "ACTIVE" && t
 const exported = async () =>
   (await listEventFiles(service.edge.store, "acme")).reduce((sum, { first, last }) => sum + last - first + 1, 0);
 
-test("a model of events alone waits for them, learns them once, and follows new ones at once", {
+test("a model of events alone counts them first, learns them once, and follows new ones at once", {
   timeout: 400_000,
 }, async () => {
   const dry = await call("/v0/models?dry_run=true", BODY);
@@ -56,9 +64,14 @@ test("a model of events alone waits for them, learns them once, and follows new 
     for (let row = data.userStart[user]!; row < data.userStart[user + 1]!; row++)
       events.push({ user_id: `u${user}`, item_id: itemOf(row), type: "view", created_at: time(row) });
   expect((await call("/v0/events", { events })).body).toEqual({ accepted: events.length, duplicates: 0 });
+  const young = await ranked(`${RANK}?user_id=u0&limit=50`);
+  expect(young).toMatchObject({ status: 200, version: "none", strategy: "popular" });
+  const seen = Array.from({ length: data.userStart[1]! }, (_, row) => itemOf(row));
+  const others = new Set(events.map(({ item_id }) => item_id));
+  for (const item of seen) others.delete(item);
+  expect(young.ids.toSorted()).toEqual([...others].sort());
   const first = await until(isActive);
   expect(first.data).toMatchObject({ interactions: events.length, events: data.userCount });
-  const seen = Array.from({ length: data.userStart[1]! }, (_, row) => itemOf(row));
   const own = await call(`${RANK}?user_id=u0&limit=50`);
   expect([own.events, (own.body as string[]).filter((item) => seen.includes(item))]).toEqual(["0", []]);
 
@@ -71,15 +84,8 @@ test("a model of events alone waits for them, learns them once, and follows new 
   expect((await call("/v0/models/shop/train", {})).status).toBe(202);
   const second = await until((record) => isActive(record) && record.version !== first.version);
   expect(second.data).toMatchObject({ interactions: events.length + 1, events: data.userCount + 1 });
-  const version = async () => {
-    const answer = await service.edge.call(`${RANK}?user_id=new&limit=50`, { key });
-    return {
-      version: answer.headers.get("x-model-version"),
-      events: answer.headers.get("x-events"),
-      ids: await answer.json(),
-    };
-  };
-  await expect.poll(async () => (await version()).version, { timeout: 20_000 }).toBe(second.version);
-  const learnt = await version();
-  expect([learnt.events, (learnt.ids as string[]).includes(liked!)]).toEqual(["0", false]);
+  const list = () => ranked(`${RANK}?user_id=new&limit=50`);
+  await expect.poll(async () => (await list()).version, { timeout: 20_000 }).toBe(second.version);
+  const learnt = await list();
+  expect([learnt.events, learnt.ids.includes(liked!)]).toEqual(["0", false]);
 });

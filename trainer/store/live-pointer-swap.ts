@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type LivePointer, LivePointer as LivePointerSchema, type ModelStatus } from "../../shared/live-pointer.ts";
 import { livePointerKey } from "../../shared/manifest.ts";
 import { changeObject, type ObjectStore, StoreError, storedJson } from "./object-store.ts";
@@ -48,6 +49,8 @@ export async function changeLivePointer(
 
 export type StatusChange = {
   readonly status: ModelStatus;
+  /** What events mean to the model, if an edge is to rank by them before the first version. */
+  readonly events?: LivePointer["events"];
   readonly nowMs: number;
   /** Checked after the pointer was read. False leaves the pointer: a new model with the same name may have written it. */
   readonly isStill?: (() => Promise<boolean>) | undefined;
@@ -61,12 +64,13 @@ export type StatusChange = {
 export function setStatus(
   store: ObjectStore,
   model: ModelRef,
-  { status, nowMs, isStill }: StatusChange,
+  { status, events, nowMs, isStill }: StatusChange,
 ): Promise<LivePointer | undefined> {
-  const pointer: LivePointer = { format: 1, status, live: null, updated_at: new Date(nowMs).toISOString() };
+  const pointer: LivePointer = { format: 1, status, live: null, events, updated_at: new Date(nowMs).toISOString() };
   const change = async (current: LivePointer | undefined) => {
     if (status === "DESTROYING" && current === undefined) return undefined;
-    if (current?.status === status || (current?.live && status !== "DESTROYING")) return undefined;
+    const isThere = current?.status === status && isDeepStrictEqual(current.events, events);
+    if (isThere || (current?.live && status !== "DESTROYING")) return undefined;
     return isStill && !(await isStill()) ? undefined : pointer;
   };
   // A tombstone also replaces a pointer that cannot be parsed, so that its model can be deleted.

@@ -1,5 +1,5 @@
 /** What a shard keeps, and for how long: its real code on SQLite in Node. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { NewEvent } from "../../../edge/events/shard-rpc.ts";
 import { learntMarksKey } from "../../../shared/events/event-store.ts";
 import type { ItemId, UserId } from "../../../shared/ids.ts";
@@ -167,4 +167,39 @@ test("a clock that steps back neither loses events nor counts one twice", async 
   wait(3 * DAY_MS);
   await world.alarm();
   expect((await stored(ANN)).length).toBe(2);
+});
+
+describe("items are counted by their users", () => {
+  const counts = async (types = ["view"], limit = 10) => {
+    wait(1000);
+    return (await world.shard().popularItems(types, limit)).map(({ item, users }) => `${item}: ${users}`);
+  };
+
+  test("of the given types, also after compaction and without erased users, at most once a second", async () => {
+    await append(ANN, [event(1), event(1), event(2)]);
+    await append(ANN, [event(1), event(3, { type: "skip" })]);
+    await append(BOB, [event(2), event(3, { type: "buy" })]);
+    expect(await counts()).toEqual(["i2: 2", "i1: 1"]);
+    expect(await counts(["view", "buy"], 2)).toEqual(["i2: 2", "i1: 1"]);
+    expect(await counts(["skip", "buy"])).toEqual(["i3: 2"]);
+    expect(await counts(["other"])).toEqual([]);
+    await world.alarm();
+    wait(8 * DAY_MS + HOUR_MS);
+    await world.alarm();
+    expect(world.rows()).toBe(2);
+    expect(await counts()).toEqual(["i2: 2", "i1: 1"]);
+    await world.shard().erase(ANN);
+    expect((await world.shard().popularItems(["view"], 10)).length).toBe(2);
+    expect(await counts()).toEqual(["i2: 1"]);
+  });
+  test("among the newest 20,000 events", async () => {
+    await append(ANN, [event(1)]);
+    await append(BOB, [event(2)]);
+    const many = (item: number) => Array.from({ length: 9999 }, () => event(item));
+    await append("u1" as UserId, many(3));
+    await append("u2" as UserId, many(4));
+    expect(await counts()).toEqual(["i1: 1", "i2: 1", "i3: 1", "i4: 1"]);
+    await append("u3" as UserId, [event(3)]);
+    expect(await counts()).toEqual(["i3: 2", "i2: 1", "i4: 1"]);
+  });
 });

@@ -12,11 +12,12 @@ const broken = () => Promise.reject(new Error("down"));
 let objects: Map<string, Stored>;
 let now: number;
 let background: Promise<unknown>[];
-const ask = (pointers: ReturnType<typeof livePointers>, name = "shop", customer = "acme") => {
+const ask = async (pointers: ReturnType<typeof livePointers>, name = "shop", customer = "acme") => {
   const { reader } = memoryReader(objects);
   const access = { nowMs: () => now, waitUntil: (work: Promise<unknown>) => void background.push(work), reader };
   return pointers.liveVersion(customer, name, access);
 };
+const versionOf = async (pointers: ReturnType<typeof livePointers>) => (await ask(pointers)).live?.version;
 
 beforeEach(() => {
   objects = new Map([[KEY, pointer("ACTIVE")]]);
@@ -38,6 +39,19 @@ test.each(["SCHEDULING", "FETCHING", "TRAINING", "DEPLOYING", "ERROR"] as const)
     });
   },
 );
+
+test("a model that waits for events says what they mean, and has the error for a call before the first one", async () => {
+  const meanings = { view: { label: true, seen: true } };
+  objects.set(KEY, JSON.stringify({ ...JSON.parse(pointer("FETCHING", null)), events: { meanings } }));
+  const notActive = expect.objectContaining({ code: "model_not_active", extra: { model_status: "FETCHING" } });
+  expect(await ask(livePointers(4000))).toEqual({
+    customer: "acme",
+    modelName: "shop",
+    live: null,
+    meanings,
+    notActive,
+  });
+});
 
 test("absent, deleted, another customer's and invalid names get the same error", async () => {
   const pointers = livePointers(4000);
@@ -74,25 +88,25 @@ test("a new version is seen within twice the cache time while requests come", as
   await ask(pointers);
   objects.set(KEY, pointer("ACTIVE", "v2"));
   now = 3999;
-  expect((await ask(pointers)).live.version).toBe("v1");
+  expect(await versionOf(pointers)).toBe("v1");
   now = 4000; // refreshes in the background
-  expect((await ask(pointers)).live.version).toBe("v1");
+  expect(await versionOf(pointers)).toBe("v1");
   await Promise.all(background);
-  expect((await ask(pointers)).live.version).toBe("v2");
+  expect(await versionOf(pointers)).toBe("v2");
 });
 test("after a pause a new version is seen at once", async () => {
   const pointers = livePointers(4000);
   await ask(pointers);
   objects.set(KEY, pointer("ACTIVE", "v2"));
   now = 8000;
-  expect((await ask(pointers)).live.version).toBe("v2");
+  expect(await versionOf(pointers)).toBe("v2");
 });
 test("while it cannot be read, the last pointer is used for five minutes", async () => {
   const pointers = livePointers(4000);
   await ask(pointers);
   objects.set(KEY, broken);
   now = 299_000;
-  expect((await ask(pointers)).live.version).toBe("v1");
+  expect(await versionOf(pointers)).toBe("v1");
   now = 301_000;
   await expect(ask(pointers)).rejects.toMatchObject({ code: "artifact_unavailable" });
 });

@@ -3,9 +3,11 @@
  * the record decides everything else: the status of a model without a version, and whether the model is deleted.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { ModelStatus } from "../../../shared/live-pointer.ts";
+import { isDeepStrictEqual } from "node:util";
+import type { LivePointer, ModelStatus } from "../../../shared/live-pointer.ts";
 import { modelKey } from "../../../shared/manifest.ts";
 import { statusAfter } from "../../../shared/model-record.ts";
+import { EVENTS, type ModelSpec } from "../../../shared/model-spec.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import { type ModelRef, readLivePointer, setStatus } from "../../store/live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "../../store/object-store.ts";
@@ -86,8 +88,8 @@ export async function reconcileRecords(model: ModelRef, context: ReconcileContex
   const { store, registry, nowMs } = context;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const desired = await desiredState(model, registry);
-    const isStill = async () => (await desiredState(model, registry)).status === desired.status;
-    const live = await writeStatus(model, { store, status: desired.status, nowMs: nowMs(), isStill });
+    const isStill = async () => isDeepStrictEqual(await desiredState(model, registry), desired);
+    const live = await writeStatus(model, { store, desired, nowMs: nowMs(), isStill });
     if (live !== undefined && live !== desired.version) await adoptVersion(model, live, context);
     else if (await isStill()) return;
   }
@@ -96,17 +98,28 @@ export async function reconcileRecords(model: ModelRef, context: ReconcileContex
 }
 
 /** The content that the pointer should have according to the record. */
-type PointerState = { readonly status: ModelStatus; readonly version: string | null };
+type PointerState = {
+  readonly status: ModelStatus;
+  readonly version: string | null;
+  readonly events?: LivePointer["events"];
+};
 
 async function desiredState({ customer, modelName }: ModelRef, registry: ModelRegistry): Promise<PointerState> {
   const model = await registry.find(customer, modelName);
   if (model === undefined || model.status === "DESTROYING") return { status: "DESTROYING", version: null };
-  return { status: statusAfter(model.status, model.training.state, false), version: model.version };
+  const status = statusAfter(model.status, model.training.state, false);
+  return { status, version: model.version, events: countedEvents(model.spec) };
+}
+
+/** The events by which an edge can rank before the first version: those of a model that learns from nothing else. */
+function countedEvents({ connector_configs, schema }: ModelSpec): LivePointer["events"] {
+  const meanings = schema.interaction.events;
+  return meanings && connector_configs.every(({ type }) => type === EVENTS) ? { meanings } : undefined;
 }
 
 type PointerUpdate = {
   readonly store: ObjectStore;
-  readonly status: ModelStatus;
+  readonly desired: PointerState;
   readonly nowMs: number;
   readonly isStill: () => Promise<boolean>;
 };
@@ -118,8 +131,9 @@ type PointerUpdate = {
  * @returns The live version.
  */
 async function writeStatus(model: ModelRef, update: PointerUpdate): Promise<string | undefined> {
-  const { store, status, nowMs, isStill } = update;
-  const change = { status, nowMs, isStill: status === "DESTROYING" ? isStill : undefined };
+  const { store, desired, nowMs, isStill } = update;
+  const { status, events } = desired;
+  const change = { status, events, nowMs, isStill: status === "DESTROYING" ? isStill : undefined };
   const pointer =
     status === "ACTIVE" ? (await readLivePointer(store, model))?.pointer : await setStatus(store, model, change);
   return pointer?.live?.version;

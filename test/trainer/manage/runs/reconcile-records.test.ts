@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { LivePointer } from "../../../../shared/live-pointer.ts";
+import type { ModelSpec } from "../../../../shared/model-spec.ts";
 import type { LogEntry } from "../../../../trainer/log/log.ts";
 import type { ModelRegistry } from "../../../../trainer/manage/records/model-registry.ts";
 import { type Model, type ModelEvent, modelAfter } from "../../../../trainer/manage/records/model-transitions.ts";
@@ -8,6 +9,7 @@ import { changeLivePointer, readLivePointer } from "../../../../trainer/store/li
 import type { ObjectStore } from "../../../../trainer/store/object-store.ts";
 import { memoryStore } from "../../../fixtures/memory-store.ts";
 import { aModel, NOW } from "../../../fixtures/trainer-model.ts";
+import { specOf } from "../../../fixtures/trainer-spec.ts";
 
 const REF = { customer: "acme", modelName: "shop" };
 const manifest = { media_type: "x", digest: `sha256:${"0".repeat(64)}`, size: 1 };
@@ -62,6 +64,28 @@ test("a model without a version has the status of its record", async () => {
   expect(await it.pointer()).toMatchObject({ status: "SCHEDULING", live: null });
   await reconcile();
   expect(it.swaps).toEqual(["SCHEDULING"]); // a status that is there already is not written again
+});
+
+test("until it has a version, a model of events alone has their meanings in its pointer, and other models have none", async () => {
+  const shop = specOf("shop", "wait");
+  const specWith = (label: boolean, types: readonly string[]): ModelSpec => ({
+    ...shop,
+    connector_configs: types.map((type) => ({ type, id: type })),
+    schema: { ...shop.schema, interaction: { ...shop.schema.interaction, events: { view: { label, seen: true } } } },
+  });
+  const { it, reconcile } = world(aModel({ spec: specWith(true, ["Events"]) }));
+  await reconcile();
+  expect(await it.pointer()).toMatchObject({ live: null, events: { meanings: { view: { label: true } } } });
+  await reconcile();
+  expect(it.swaps.length).toBe(1);
+  it.model = aModel({ spec: specWith(false, ["Events"]) });
+  await reconcile();
+  expect((await it.pointer())?.events?.meanings).toEqual({ view: { label: false, seen: true } });
+  it.model = aModel({ spec: specWith(false, ["Events", "File"]) });
+  await reconcile();
+  expect(await it.pointer()).toMatchObject({ status: "SCHEDULING", live: null });
+  expect((await it.pointer())?.events).toBe(undefined);
+  expect(it.swaps.length).toBe(3);
 });
 
 test("a pointer that was lost is written again while a run works, because a run can only replace a pointer", async () => {
