@@ -82,15 +82,18 @@ export const Label = z
   .discriminatedUnion("type", [
     z.strictObject({ type: z.literal("Binary"), name: Column }),
     z.strictObject({ type: z.literal("Rating"), name: Column, positive_from: z.number() }),
+    z.strictObject({ type: z.literal("Weight"), name: Column }),
   ])
   .meta({
     description:
       "The column that says whether an interaction was wanted. Binary: true or false, 1 or 0, or words for them such as yes and no. " +
-      "Rating: numbers, wanted from positive_from on. " +
+      "Rating: numbers, wanted from positive_from on. Weight: numbers from 0 on that say how much an interaction counts, such as minutes " +
+      "or pieces; 0 was not wanted. " +
       "What was not wanted counts as seen.",
     examples: [
       { type: "Binary", name: "label" },
       { type: "Rating", name: "stars", positive_from: 4 },
+      { type: "Weight", name: "minutes" },
     ],
   });
 export type Label = z.infer<typeof Label>;

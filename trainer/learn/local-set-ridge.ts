@@ -5,11 +5,11 @@ import { ridgeOf } from "./linear/ridge.ts";
 import { type Method, reportProgress, type TrainingData } from "./model.ts";
 import { addCoOccurrences, coOccurrence, forEachRow, itemWeights, pairsOf } from "./statistics/co-occurrence.ts";
 import { between, sparsity, timesChosen } from "./statistics/histories.ts";
-import { learnedSets, type RatedParams, withRatings } from "./statistics/rated-histories.ts";
+import { learnedSets, type ValueParams, withValues } from "./statistics/valued-histories.ts";
 import type { RowSum } from "./weights/row-sum.ts";
 import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
 
-export type LocalRidgeParams = RatedParams & {
+export type LocalRidgeParams = ValueParams & {
   /** Ridge, relative to the mean of the Gram matrix's diagonal. */
   readonly lambda: number;
   /** A history of n items has the weight n^−userExponent. */
@@ -43,7 +43,7 @@ export const localSetRidge: Method<LocalRidgeParams> = {
     const first = firstGuess(data);
     const dense = { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0, neighbours: 300 };
     const sparse = { ...dense, lambda: 10, userExponent: 0.25, penaltyExponent: 0.25 };
-    return withRatings<LocalRidgeParams>(data, [
+    return withValues<LocalRidgeParams>(data, [
       first,
       { ...first, recentScale: 10 },
       ...(first.lambda === dense.lambda ? [sparse] : [sparse, dense]),

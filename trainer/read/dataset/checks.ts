@@ -1,3 +1,4 @@
+import type { Label } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { countRejected, describeRejected, type Rejected } from "../rules/reject-reasons.ts";
 import type { Interactions } from "./dataset.ts";
@@ -9,7 +10,7 @@ export type RowReport = {
   readonly rejected: Rejected;
   /** The run ends when a larger fraction of the rows is rejected: 0…1. */
   readonly rejectedFractionMax: number;
-  readonly label: { readonly type: "Binary" | "Rating"; readonly name: string };
+  readonly label: { readonly type: Label["type"]; readonly name: string };
 };
 
 /** Throws StageError with the code of the first check that fails. */
@@ -47,7 +48,7 @@ function checkRejectedFraction({ rows, rejected, rejectedFractionMax, label }: R
   if (!areTooManyRejected(count / rows, rejectedFractionMax)) return;
   const isStars = label.type === "Binary" && rejected.unparsable_label !== undefined;
   const hint = isStars
-    ? ". A Binary label is true or false, 1 or 0; for numbers such as stars use the label type Rating"
+    ? ". A Binary label is true or false, 1 or 0; for stars use the label type Rating, for amounts Weight"
     : "";
   const reasons = describeRejected(rejected).join("; ");
   const allowed = percent(rejectedFractionMax);
@@ -72,6 +73,8 @@ function checkAnyPositive({ positive }: Interactions, label: RowReport["label"])
       "all_labels_negative",
       `Every label in ${JSON.stringify(label.name)} is 0 or false; at least one must be 1 or true`,
     );
+  if (label.type === "Weight")
+    fail("no_positives", `Every weight in ${JSON.stringify(label.name)} is 0; at least one must be above 0`);
   fail(
     "no_positives",
     `No rating in ${JSON.stringify(label.name)} reaches positive_from; lower it, or check the column`,

@@ -15,7 +15,7 @@ export type Interactions = {
   readonly items: Int32Array; // [interactionCount] item index
   readonly times: Uint32Array; // [interactionCount] epoch seconds
   readonly positive: Uint8Array; // [interactionCount] 1 positive, 0 negative
-  /** The value of a Rating label; null for Binary. */
+  /** The number of a Rating or a Weight; null for Binary. */
   readonly ratings: Float32Array | null; // [interactionCount]
 };
 

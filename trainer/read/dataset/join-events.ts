@@ -63,9 +63,11 @@ export async function joinEvents(
 
 const textOf = ({ text }: IdExpression, column: string) => text.replaceAll(/\bkey\b/g, column);
 
-/** A positive event counts as the lowest positive rating, and another event as no rating. */
+/** A positive event counts as the lowest positive rating or as the weight 1, and another event as no rating. */
 const ratingSql = (label: Label) =>
-  label.type === "Binary" ? "NULL" : `CASE positive WHEN 1 THEN ${label.positive_from} ELSE 0 END`;
+  label.type === "Binary"
+    ? "NULL"
+    : `CASE positive WHEN 1 THEN ${label.type === "Rating" ? label.positive_from : 1} ELSE 0 END`;
 
 const notInteger = (events: number) =>
   `${events} events were left out because their item id is not an integer, as those of the interactions are`;

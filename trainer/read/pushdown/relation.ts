@@ -6,7 +6,7 @@ import { innerQuery } from "../connectors/sql-text.ts";
 import { checkedRowsSql, unitCountsSql } from "../rules/row-rules.ts";
 import type { SourceTable } from "./source-table.ts";
 
-/** Interactions with the columns user_id, item_id, seconds, positive and, for a Rating, rating. */
+/** Interactions with the columns user_id, item_id, seconds, positive and, for a Rating or a Weight, rating. */
 export type Facts =
   /** The rows that break no rule. */
   | { readonly kind: "accepted" }

@@ -28,7 +28,7 @@ export type TimeRule = {
 export type LabelRule = {
   /** 1 positive, 0 negative, NULL when the value is no label. */
   readonly positive: string;
-  /** The number of a Rating, NULL when the value is none; null for a Binary label. */
+  /** The number of a Rating or a Weight, NULL when the value is none; null for a Binary label. */
   readonly rating: string | null;
   readonly isMissing: string;
 };
@@ -97,13 +97,13 @@ export type LabelParts = {
   trimmed(column: string): string;
   /** 1 or 0 of a truth value. */
   truthAsInteger(column: string): string;
-  /** A Rating's number, NULL where the value is none or not finite. */
+  /** The column's number, NULL where the value is none or not finite. */
   ratingNumber(column: string, typeId: DuckDBTypeId): string;
 };
 
 /**
  * `Binary` takes true and false, 1 and 0, and the words that mean them; any other value is no label. `Rating` takes
- * finite numbers, and is positive from `positive_from` on.
+ * finite numbers, and is positive from `positive_from` on. `Weight` takes finite numbers from 0 on, and is positive above 0.
  */
 export const labelRule =
   ({ numbers, texts, trimmed, truthAsInteger, ratingNumber }: LabelParts): Dialect["label"] =>
@@ -112,8 +112,10 @@ export const labelRule =
     const isTruth = typeId === DuckDBTypeId.BOOLEAN;
     if (!numbers.has(typeId) && !isText && !isTruth) return undefined;
     const isMissing = isText ? `(${column} IS NULL OR ${trimmed(column)} = '')` : `${column} IS NULL`;
-    if (label.type === "Rating") {
+    if (label.type !== "Binary") {
       const rating = ratingNumber(column, typeId);
+      if (label.type === "Weight")
+        return { positive: `CASE WHEN ${rating} > 0 THEN 1 WHEN ${rating} = 0 THEN 0 END`, rating, isMissing };
       const bar = label.positive_from;
       return { positive: `CASE WHEN ${rating} >= ${bar} THEN 1 WHEN ${rating} < ${bar} THEN 0 END`, rating, isMissing };
     }

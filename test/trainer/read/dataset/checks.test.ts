@@ -60,6 +60,11 @@ test("ratings that are all too low are refused with the name of the bound", () =
     expect.objectContaining({ code: "no_positives", message: expect.stringContaining("positive_from") }),
   ));
 
+test("weights that are all 0 are refused", () =>
+  expect(() => checkInteractionsUsable(interactions(2, [0, 1], [0, 0]), { type: "Weight", name: "minutes" })).toThrow(
+    expect.objectContaining({ code: "no_positives", message: expect.stringContaining("above 0") }),
+  ));
+
 test("the message has counts, the allowed fraction, reasons and rows", () =>
   expect(() => checkRows(report({ rejected: rejected(50) }))).toThrow(
     "50 of 100 rows cannot be used, more than the 10 % allowed: 50 × missing_user: the user id is null or empty (row 1, 2, …)",

@@ -88,6 +88,19 @@ test("ratings are kept, and are positive from positive_from on", async () => {
   expect(Array.from(dataset.ratings!)).toEqual([4.5, 2, 4]);
 });
 
+test("weights are kept, are positive above 0, and are rejected below", async () => {
+  const { dataset, summary } = await readRows(
+    specOf({
+      interactions: values(`(1, 7, ${T}, 12.5), (1, 8, ${T + 1}, 0), (2, 7, ${T}, 1), (2, 8, ${T}, -1)`),
+      label: { type: "Weight", name: "l" },
+    }),
+    { rejectedFractionMax: 0.5 },
+  );
+  expect(rowsOf(dataset)).toEqual([`1 7 ${T} 1`, `1 8 ${T + 1} 0`, `2 7 ${T} 1`]);
+  expect(Array.from(dataset.ratings!)).toEqual([12.5, 0, 1]);
+  expect(summary.rejected_rows).toEqual({ unparsable_label: 1 });
+});
+
 test("each kind of bad row has its reason, and the good ones are kept", async () => {
   const good = Array.from({ length: 20 }, (_, n) => `('u${n % 3}', 'i${n % 4}', '${T + n}', '1')`).join(", ");
   const bad = [

@@ -29,6 +29,7 @@ const nowSeconds = NOW_MS / 1000;
 const T = 1_700_000_000;
 const BINARY: Label = { type: "Binary", name: "l" };
 const RATING: Label = { type: "Rating", name: "l", positive_from: 3.5 };
+const WEIGHT: Label = { type: "Weight", name: "l" };
 const SALT = "00ff10";
 
 const RELATIONS: Readonly<Record<string, Relation>> = {
@@ -174,9 +175,9 @@ const CASES: readonly {
     ],
   },
   {
-    name: "booleans, and ratings that are texts",
+    name: "booleans, and weights that are texts",
     kinds: { u: "boolean", i: "text", t: "integer", l: "text" },
-    label: RATING,
+    label: WEIGHT,
     row: fc.tuple(orNull(fc.boolean()), texts, times, starTexts),
     good: [
       [true, "b", T, "5"],

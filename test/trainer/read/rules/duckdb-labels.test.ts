@@ -76,6 +76,19 @@ test.each<[string, unknown]>([
   ["''", "missing"],
 ])("Rating from 4.1: %s → %j", async (sql, expected) => expect(await read(sql, rating)).toEqual(expected));
 
+const weight: Label = { type: "Weight", name: "c" };
+test.each<[string, unknown]>([
+  ["2.5::DOUBLE", [1, 2.5]],
+  ["1e-9::DOUBLE", [1, 1e-9]],
+  ["0", [0, 0]],
+  ["'12'", [1, 12]],
+  ["true", [1, 1]],
+  ["-0.5", "unparsable"],
+  ["'many'", "unparsable"],
+  ["'inf'::DOUBLE", "unparsable"],
+  ["''", "missing"],
+])("Weight: %s → %j", async (sql, expected) => expect(await read(sql, weight)).toEqual(expected));
+
 test("words for yes and no in any case", async () => {
   const rows = await connection.runAndReadAll(
     `SELECT ${positiveWord("lower(w)")} FROM (VALUES ('YES'), ('n'), ('oui')) t(w)`,

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { localSetRidge } from "../../../../trainer/learn/local-set-ridge.ts";
+import type { TrainingData } from "../../../../trainer/learn/model.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "../../../../trainer/learn/statistics/co-occurrence.ts";
-import { learnedSets, withRatings } from "../../../../trainer/learn/statistics/rated-histories.ts";
+import { learnedSets, type ValueParams, withValues } from "../../../../trainer/learn/statistics/valued-histories.ts";
 import { rowSum } from "../../../../trainer/learn/weights/row-sum.ts";
 import { trainingData } from "../../../fixtures/checkerboard.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
@@ -23,14 +24,44 @@ test("an item counts as its best rating, relative to the largest of all; a ratin
   for (const [i, rating] of [0.2, 0.8, 1, 1].entries()) expect(values![i]).toBeCloseTo(rating, 6);
 });
 
-test("a rating that underflows next to the largest is left out: an entry of value 0 would leak sums into the next row", () => {
+test("a rating that vanishes next to the largest keeps a small value: an entry of value 0 would leak sums into the next row", () => {
   const extreme = { ...data, ratings: Float32Array.of(3e38, 1e-10, 1e-10, 2e38, 1, 1e-30) };
-  const { start, items, values } = learnedSets(extreme, { ratings: 1 }, 100);
-  expect([[...start], [...items]]).toEqual([
-    [0, 1, 3],
-    [2, 0, 3],
-  ]);
-  expect(values!.every((value) => value > 0)).toBe(true);
+  const { items, values } = learnedSets(extreme, { ratings: 1 }, 100);
+  expect([...items]).toEqual([0, 1, 2, 0, 3]);
+  expect(values!.every((value) => value > 0 && value <= 1)).toBe(true);
+});
+
+test("one extreme weight does not make the others vanish", () => {
+  const usual = Array.from({ length: 99 }, (_, i) => 1 + (i % 10));
+  const users = trainingData(
+    100,
+    Array.from({ length: 100 }, (_, i) => [i]),
+  );
+  const { values } = learnedSets({ ...users, ratings: Float32Array.of(...usual, 1e6) }, { ratings: 1 }, 100);
+  expect([values![0], values![99]]).toEqual([expect.closeTo(0.1, 6), 1]);
+});
+
+const played = trainingData(3, [
+  [0, 1, 0],
+  [2, 2],
+]);
+
+test("repeats add up where the settings say so, and count by their power", () => {
+  const sets = learnedSets(played, { ratings: 0.5, repeats: 1 }, 100);
+  expect([...sets.items]).toEqual([0, 1, 2]);
+  for (const [i, count] of [2, 1, 2].entries()) expect(sets.values![i]).toBeCloseTo((count / 2) ** 0.5, 6);
+});
+
+test("the grid counts repeats only where the data have them, and damps weights of very different sizes", () => {
+  const extra = (data: TrainingData) => withValues<ValueParams>(data, [{}]);
+  expect(extra(played)).toEqual([{}, { ratings: 0.25, repeats: 1 }]);
+  expect(extra(trainingData(3, [[0, 1, 2]]))).toEqual([{}]);
+  const minutes = (...ratings: number[]) => ({
+    ...trainingData(4, [[0, 1, 2, 3]]),
+    ratings: Float32Array.from(ratings),
+  });
+  expect(extra(minutes(2, 3, 4, 5))).toEqual([{ ratings: 1 }, {}]);
+  expect(extra(minutes(1, 1, 90, 100))).toEqual([{ ratings: 1 }, {}, { ratings: 0.5 }]);
 });
 
 test("without ratings in the settings, every positive item counts the same", () => {
@@ -58,7 +89,7 @@ test("the first setting learns from ratings if, and only if, the data have some"
   expect(grid).toHaveLength(plain.length + 1);
   expect(plain.some(({ ratings }) => ratings !== undefined)).toBe(false);
   const alike = { ...trainingData(2, [[0, 1]]), ratings: Float32Array.of(3, 3) };
-  expect(withRatings(alike, [{ ratings: 0 }])).toEqual([{ ratings: 0 }]);
+  expect(withValues(alike, [{ ratings: 0 }])).toEqual([{ ratings: 0 }]);
 });
 
 test("an item rated low recommends its neighbours less than an item rated high", async () => {

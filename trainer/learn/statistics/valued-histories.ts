@@ -1,0 +1,88 @@
+import type { Interactions } from "../../read/dataset/dataset.ts";
+import { distinctItems, type Histories, positiveHistories } from "./histories.ts";
+
+/** Settings of a method in which the items of a set count differently. */
+export type ValueParams = {
+  /** Above 0: an item counts as (its rating or weight ÷ a large one) to this power; absent: every positive item counts 1. */
+  readonly ratings?: number;
+  /** 1: the values of an item that a user has repeatedly add up, where every positive row has one; absent: the largest counts. */
+  readonly repeats?: number;
+};
+
+/** What methods try, by the data: the first one is the best guess. */
+function valueSettings(data: Interactions): readonly [ValueParams, ...ValueParams[]] {
+  const values = data.ratings?.filter((value) => value > 0) ?? new Float32Array();
+  const isRated = values.some((value) => value !== values[0]);
+  const isSkewed = isRated && quantile(values, 0.5) < SKEWED_BELOW * quantile(values, LARGE);
+  const damped = [
+    ...(isSkewed ? [{ ratings: 0.5 }] : []),
+    ...(repeatedFraction(data) >= REPEATED_MIN ? [{ ratings: 0.25, repeats: 1 }] : []),
+  ];
+  return isRated ? [{ ratings: 1 }, {}, ...damped] : [{}, ...damped];
+}
+
+const REPEATED_MIN = 0.05;
+const SKEWED_BELOW = 0.3;
+/** Larger values count as this quantile of them does, so that few extreme ones do not make all others vanish. */
+const LARGE = 0.95;
+/** Quantiles are those of at most this many values. */
+const SAMPLE_MAX = 100_000;
+
+/** Every setting has the best guess for the values, and the first setting is also tried with the others. */
+export function withValues<P extends ValueParams>(data: Interactions, [first, ...others]: readonly [P, ...P[]]): P[] {
+  const [guess, ...further] = valueSettings(data);
+  return [
+    { ...first, ...guess },
+    ...further.map((values) => ({ ...first, ...values })),
+    ...others.map((params) => ({ ...params, ...guess })),
+  ];
+}
+
+/** The distinct items of each user's newest interactions, ascending; at most `newest` interactions per user. */
+export const learnedSets = (data: Interactions, params: ValueParams, newest: number): Histories =>
+  (params.ratings ?? 0) > 0 ? valuedHistories(data, params, newest) : distinctItems(positiveHistories(data, newest));
+
+/**
+ * Distinct items with a value above 0, ascending. Their values are in (0, 1]. Without ratings every positive row has the value 1.
+ * Low ratings are kept: the item was chosen nevertheless, and keeping it measured better (LOG.md, "Ratings").
+ */
+function valuedHistories(
+  data: Interactions,
+  { ratings: power = 1, repeats = 0 }: ValueParams,
+  newest: number,
+): Histories {
+  const { userStart, userCount, itemCount, items } = data;
+  const rows = data.ratings ?? data.positive;
+  const positive = Uint8Array.from(rows, (value) => (value > 0 ? 1 : 0));
+  const distinct = distinctItems(positiveHistories({ ...data, positive }, newest));
+  const values = new Float32Array(distinct.items.length);
+  const totalOf = new Map<number, number>();
+  for (let user = 0; user < userCount; user++) {
+    totalOf.clear();
+    for (let at = userStart[user]!; at < userStart[user + 1]!; at++) {
+      const before = totalOf.get(items[at]!) ?? 0;
+      totalOf.set(items[at]!, repeats > 0 ? before + rows[at]! : Math.max(before, rows[at]!));
+    }
+    for (let at = distinct.start[user]!; at < distinct.start[user + 1]!; at++) {
+      values[at] = totalOf.get(distinct.items[at]!)!;
+    }
+  }
+  const large = quantile(values, LARGE);
+  // Values that vanish next to a large one would leak sums into the next row of the statistics.
+  const scaled = values.map((value) => Math.max(SMALLEST, Math.min(1, value / large) ** power));
+  return { userCount, itemCount, start: distinct.start, items: distinct.items, values: scaled };
+}
+
+const SMALLEST = 1e-6;
+
+/** The fraction of positive interactions whose user has the same item more than once, without the first of them. */
+function repeatedFraction(data: Interactions): number {
+  const { items } = positiveHistories(data);
+  return items.length === 0 ? 0 : 1 - distinctItems(positiveHistories(data)).items.length / items.length;
+}
+
+function quantile(values: Float32Array, fraction: number): number {
+  const step = Math.ceil(values.length / SAMPLE_MAX);
+  const sorted = values.filter((_, i) => i % step === 0).sort();
+  return sorted[Math.floor(fraction * (sorted.length - 1))] ?? 1;
+}
