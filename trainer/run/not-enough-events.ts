@@ -9,6 +9,7 @@ const MISSING: Readonly<Record<string, string>> = {
   no_rows: "No event that this model listens to has been stored yet",
   too_few_items: "All events are about one item, and ranking needs at least 2",
   all_labels_negative: "No event of a positive type has been stored yet",
+  no_positives: "No event of a positive type has been stored yet",
 };
 
 /** The error as it is, or `not_enough_events` where interactions come from events and are too few. */

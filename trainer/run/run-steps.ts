@@ -15,6 +15,7 @@ import { buildVersion, userSalt } from "../publish/build-version.ts";
 import { checkServable } from "../publish/check-servable.ts";
 import { withUserValues } from "../publish/with-user-values.ts";
 import type { ConnectorContext } from "../read/connectors/connector.ts";
+import { withEventTypes } from "../read/connectors/events/events.ts";
 import { EVENTS_FOLDER, type FetchedEvents, fetchEvents } from "../read/connectors/events/fetch-events.ts";
 import { type ReadWithinBudget, readWithinBudget } from "../read/pushdown/read-within-budget.ts";
 import { spooledHistories } from "../read/spool/spool-users.ts";
@@ -70,7 +71,8 @@ export async function readData(run: Run, erased: ErasedUsers | undefined): Promi
   const { spec, settings } = job;
   const { workDirectory, modelDirectory, incremental, rejectedFractionMax, memoryMbMax } = settings;
   const events = await eventsOf(run);
-  const data = await readWithinBudget(spec, {
+  const { spec: read, eventTypes } = withEventTypes(spec);
+  const data = await readWithinBudget(read, {
     context: { ...deps.connect, events },
     workDirectory,
     rejectedFractionMax,
@@ -89,7 +91,7 @@ export async function readData(run: Run, erased: ErasedUsers | undefined): Promi
   const misfits = await scenarioWarnings(deps.store, model, of);
   const warnings = [...(events?.warnings ?? []), ...data.summary.warnings, ...misfits];
   deps.onData({ ...data.summary, ...(events && { events: eventCount(events.marks) }), warnings });
-  return { ...data, events };
+  return { ...data, dataset: { ...data.dataset, ...(eventTypes && { eventTypes }) }, events };
 }
 
 /** Every event that is exported now, for a model that listens to events. Later ones stay live until the next version. */

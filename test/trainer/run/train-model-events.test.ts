@@ -87,6 +87,24 @@ describe("events as the only source", () => {
     expect(await history("looker")).toBeUndefined();
   });
 
+  test("events of several positive types have the labels of the meanings, and count the same in the best guess", async () => {
+    await putEvents(
+      store,
+      PAST.map((event, i) => ({ ...event, type: ["view", "view", "view", "purchase", "dislike"][i % 5]! })),
+    );
+    const { interaction, ...entities } = EVENTS_SCHEMA;
+    const events = { ...interaction.events, purchase: { label: true, seen: true } };
+    const schema = { ...entities, interaction: { ...interaction, events } };
+    const { report, data } = await train({ schema, settings: { fitSecondsMax: 6 } });
+    expect(data!.positives).toBe(PAST.length * 0.8);
+    expect(data!.warnings).toEqual([expect.stringContaining("only 480 interactions")]);
+    // The numbers of types are no values: the best guess does not count an event as the number of its type.
+    const blend = report.candidates.find(({ method }) => method === "sequential_blend")!;
+    expect(Object.keys(blend.params!).filter((name) => /\.(lambda|ratings)$/.test(name))).toEqual(
+      ["0.sequential", "1.sequential", "2.local"].map((part) => `${part}_ridge.lambda`),
+    );
+  });
+
   test("the marks that the edge may forget are the lowest of all stored versions", async () => {
     await putEvents(store, PAST);
     await train();

@@ -17,6 +17,8 @@ export type Interactions = {
   readonly positive: Uint8Array; // [interactionCount] 1 positive, 0 negative
   /** The number of a Rating or a Weight; null for Binary. */
   readonly ratings: Float32Array | null; // [interactionCount]
+  /** The positive types of events. Then `ratings` are the types' numbers from 1 on, and 0 for other types. Absent: they are values. */
+  readonly eventTypes?: readonly string[];
 };
 
 export type { AttributeColumn };

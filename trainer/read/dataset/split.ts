@@ -110,7 +110,9 @@ export function rowsWhere(all: Interactions, keep: (row: number) => boolean): In
     if (ratings) ratings[to] = all.ratings![row]!;
     to++;
   }
-  return { userCount: all.userCount, itemCount: all.itemCount, userStart, items, times, positive, ratings };
+  const { userCount, itemCount, eventTypes } = all;
+  const columns = { userStart, items, times, positive, ratings };
+  return { userCount, itemCount, ...columns, ...(eventTypes && { eventTypes }) };
 }
 
 /** Each user's rows before `ends` are the train part; the positive rows from there up to `limits` are targets. */

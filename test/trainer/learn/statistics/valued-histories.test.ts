@@ -28,7 +28,7 @@ test("a rating that vanishes next to the largest keeps a small value: an entry o
   const extreme = { ...data, ratings: Float32Array.of(3e38, 1e-10, 1e-10, 2e38, 1, 1e-30) };
   const { items, values } = learnedSets(extreme, { ratings: 1 }, 100);
   expect([...items]).toEqual([0, 1, 2, 0, 3]);
-  expect(values!.every((value) => value > 0 && value <= 1)).toBe(true);
+  expect(values!.every((value) => value > 0 && value <= 30)).toBe(true);
 });
 
 test("one extreme weight does not make the others vanish", () => {
@@ -38,7 +38,7 @@ test("one extreme weight does not make the others vanish", () => {
     Array.from({ length: 100 }, (_, i) => [i]),
   );
   const { values } = learnedSets({ ...users, ratings: Float32Array.of(...usual, 1e6) }, { ratings: 1 }, 100);
-  expect([values![0], values![99]]).toEqual([expect.closeTo(0.1, 6), 1]);
+  expect([values![0], values![99]]).toEqual([expect.closeTo(0.1, 6), 30]);
 });
 
 const played = trainingData(3, [
@@ -50,6 +50,25 @@ test("repeats add up where the settings say so, and count by their power", () =>
   const sets = learnedSets(played, { ratings: 0.5, repeats: 1 }, 100);
   expect([...sets.items]).toEqual([0, 1, 2]);
   for (const [i, count] of [2, 1, 2].entries()) expect(sets.values![i]).toBeCloseTo((count / 2) ** 0.5, 6);
+});
+
+test("events count as the settings weigh their types", () => {
+  const events = { ...played, ratings: Float32Array.of(1, 2, 1, 0, 2), eventTypes: ["view", "purchase"] };
+  const sets = learnedSets(events, { ratings: 1, "type:purchase": 3 }, 100);
+  expect([...sets.items]).toEqual([0, 1, 2]);
+  const [view, bought, last] = sets.values!;
+  expect(bought! / view!).toBeCloseTo(3, 5);
+  expect(last).toBe(bought);
+});
+
+test("the grid changes the weight of each type that is not the most common one and has enough events", () => {
+  const rows = Array.from({ length: 500 }, (_, i) => [i]);
+  const many = {
+    ...trainingData(500, rows),
+    ratings: Float32Array.from(rows, (_, i) => (i < 3 ? 3 : i < 200 ? 2 : 1)),
+  };
+  const grid = withValues<ValueParams>({ ...many, eventTypes: ["view", "purchase", "gift"] }, [{}]);
+  expect(grid).toEqual([{}, ...[3, 0.3, 10].map((weight) => ({ ratings: 1, "type:purchase": weight }))]);
 });
 
 test("the grid counts repeats only where the data have them, and damps weights of very different sizes", () => {

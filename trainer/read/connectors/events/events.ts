@@ -1,5 +1,5 @@
 import { assert } from "../../../../shared/assert.ts";
-import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
+import { type ConnectorConfig, connectorOf, EVENTS, type ModelSpec } from "../../../../shared/model-spec.ts";
 import type { StageError } from "../../../stage/stage-error.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceRows } from "../connector.ts";
 import { columnsOf } from "../duckdb/columns.ts";
@@ -87,11 +87,31 @@ export function eventTypes(meanings: FetchedEvents["meanings"]) {
   };
 }
 
+/** The column with the number of a positive type from 1 on, in the order of the meanings; 0 for other types. */
+const TYPE_NUMBER = "positive_type";
+
+/**
+ * A model that learns from events of several positive types alone reads the number of their type instead of a label, so that methods
+ * can weigh types differently (`Interactions.eventTypes`).
+ */
+export function withEventTypes(spec: ModelSpec): { readonly spec: ModelSpec; readonly eventTypes?: readonly string[] } {
+  const { interaction } = spec.schema;
+  if (connectorOf(spec, interaction.source).type !== EVENTS || !interaction.events) return { spec };
+  const { positive } = eventTypes(interaction.events);
+  if (positive.length < 2) return { spec };
+  const label = { type: "Weight", name: TYPE_NUMBER } as const;
+  return {
+    spec: { ...spec, schema: { ...spec.schema, interaction: { ...interaction, label } } },
+    eventTypes: positive,
+  };
+}
+
 function tableSql(events: FetchedEvents): string {
   const { positive, seen } = eventTypes(events.meanings);
   const isAmong = (types: readonly string[]) => `type IN (${types.map(literal).join(", ")})`;
+  const typeNumber = `COALESCE(list_position([${positive.map(literal).join(", ")}], type), 0)`;
   return `SELECT user_id, item_id, type, make_timestamp(CAST(floor(created_at) AS BIGINT) * 1000000) AS created_at,
-      ${isAmong(positive)} AS label, value, event_id, rank_id
+      ${isAmong(positive)} AS label, value, event_id, rank_id, ${typeNumber} AS ${TYPE_NUMBER}
     FROM ${storedEventsSql(events)} WHERE ${isAmong(seen)}`;
 }
 

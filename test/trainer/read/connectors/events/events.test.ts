@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EventMeanings } from "../../../../../shared/events/event.ts";
+import type { ModelSpec } from "../../../../../shared/model-spec.ts";
 import { type Connector, jsonRows } from "../../../../../trainer/read/connectors/connector.ts";
-import { connectEvents } from "../../../../../trainer/read/connectors/events/events.ts";
+import { connectEvents, withEventTypes } from "../../../../../trainer/read/connectors/events/events.ts";
 import { type FetchOptions, fetchEvents } from "../../../../../trainer/read/connectors/events/fetch-events.ts";
 import type { ObjectStore } from "../../../../../trainer/store/object-store.ts";
 import { EVENTS_AT, type GivenEvent, putEvents } from "../../../../fixtures/event-files.ts";
@@ -93,9 +94,23 @@ describe("the table", () => {
     const first = { event_id: "e1", user_id: "2024-01-01", item_id: "007", type: "view", label: true };
     const second = { event_id: "e2", user_id: "u", item_id: "i", type: "dislike", label: false };
     expect(await rowsOf()).toEqual([
-      { ...first, value: 2.5, rank_id: "r1", created_at: "2024-02-01 00:00:01" },
-      { ...second, value: null, rank_id: null, created_at: "2024-02-01 00:00:00" },
+      { ...first, value: 2.5, rank_id: "r1", created_at: "2024-02-01 00:00:01", positive_type: 1 },
+      { ...second, value: null, rank_id: null, created_at: "2024-02-01 00:00:00", positive_type: 0 },
     ]);
+  });
+
+  test("a model of several positive types reads the number of the type, any other the label", () => {
+    const meanings = { ...MEANINGS, purchase: { label: true, seen: true } };
+    const specOf = (events: EventMeanings, type: string) =>
+      ({
+        connector_configs: [{ type }],
+        schema: { interaction: { label: { type: "Binary", name: "label" }, source: { query: "SELECT" }, events } },
+      }) as unknown as ModelSpec;
+    const several = withEventTypes(specOf(meanings, "Events"));
+    expect(several.eventTypes).toEqual(["view", "purchase"]);
+    expect(several.spec.schema.interaction.label).toEqual({ type: "Weight", name: "positive_type" });
+    for (const other of [specOf(MEANINGS, "Events"), specOf(meanings, "File")])
+      expect(withEventTypes(other)).toEqual({ spec: other });
   });
 
   test("has the files of all shards, and is empty without files", async () => {
