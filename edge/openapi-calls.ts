@@ -112,7 +112,7 @@ export const CALLS: readonly Call[] = [
     description:
       "Without user_id, and for a user that the model does not know, the answer is popular items. Items that the user has seen are " +
       "left out. A model whose only connector is Events answers from its first positive event on: before its first version with the " +
-      "items of the most users, counted a few seconds ago, which have no attributes.",
+      "items of the most users, counted seconds ago, which have no attributes.",
     scope: "rank",
     parameters: [USER, LIMIT, RETURN, SCENARIO, ITEM_IDS],
     answers: [RANKED],

@@ -20,7 +20,8 @@ const NO_FILE: Descriptor = { media_type: "", digest: "", size: 0 };
 const MODELS_MAX = 1000;
 const BYTES_MAX = 4 * MEGABYTE;
 const KEPT_MS = 5 * 60_000;
-const ABSENT_MS = 1000;
+/** A shard counts once a second. */
+const FRESH_MS = 1000;
 
 /** Counts the users of items in all shards, by events of these types. */
 type Count = (types: readonly string[]) => Promise<readonly ItemCount[]>;
@@ -30,11 +31,11 @@ export type PopularItems = {
   versionOf(model: WaitingModel, count: Count, access: RequestAccess): Promise<LoadedVersion | undefined>;
 };
 
-/** Caches the counts of each model as long as its live pointer. */
+/** Caches the counts of each model for a second, or two while calls come. Live pointers are cached for `cacheMs`, which is a bound. */
 export function popularItems(cacheMs: number): PopularItems {
-  const absentMs = Math.min(cacheMs, ABSENT_MS);
+  const freshMs = Math.min(cacheMs, FRESH_MS);
   const cache = refreshedCache<LoadedVersion>(
-    { freshMs: cacheMs, servableMs: 2 * cacheMs, keptMs: KEPT_MS, absentMs },
+    { freshMs, servableMs: 2 * freshMs, keptMs: KEPT_MS, absentMs: freshMs },
     MODELS_MAX,
     { of: ({ catalog }) => catalog.itemCount * ID_BYTES_MAX, max: BYTES_MAX },
   );
