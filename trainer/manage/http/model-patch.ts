@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isObject, mergePatch } from "../../../shared/merge-patch.ts";
 import { ModelSpec } from "../../../shared/model-spec.ts";
 import { parseWith, problemOf } from "../../../shared/parse-request.ts";
 import { Problem } from "../../../shared/problem.ts";
@@ -31,22 +32,4 @@ function refuseUnknownFields(spec: unknown): void {
     const unknown = error instanceof Problem ? error.errors.filter(({ code }) => code === "unknown_field") : [];
     if (unknown.length > 0) throw problemOf(unknown);
   }
-}
-
-/**
- * JSON merge patch (RFC 7396): null removes a member, objects are merged, everything else replaces.
- *
- * @param nulls `kept`: a null for a member that does not exist stays in the result, so that its name can be checked.
- */
-export function mergePatch(target: unknown, patch: unknown, nulls: "removed" | "kept" = "removed"): unknown {
-  if (!isObject(patch)) return patch;
-  const merged = new Map(Object.entries(isObject(target) ? target : {}));
-  for (const [name, value] of Object.entries(patch))
-    if (value === null && (nulls === "removed" || merged.has(name))) merged.delete(name);
-    else merged.set(name, mergePatch(merged.get(name), value, nulls));
-  return Object.fromEntries(merged);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

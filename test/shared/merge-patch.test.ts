@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mergePatch } from "../../../../trainer/manage/http/model-patch.ts";
+import { mergePatch, patchBetween } from "../../shared/merge-patch.ts";
 
 /** The examples of RFC 7396, appendix A. */
 test.each([
@@ -32,4 +32,16 @@ test("a patch changes neither its target nor Object.prototype", () => {
   mergePatch(target, JSON.parse('{"a": {"b": 2}, "__proto__": {"polluted": true}}'));
   expect(target).toEqual({ a: { b: 1 } });
   expect(({} as Record<string, unknown>).polluted).toBe(undefined);
+});
+
+test.each([
+  [{ a: 1, b: [1, 2], c: { d: 1, e: 2 } }, { c: { e: 2, d: 1 }, b: [1, 2], a: 1 }, {}],
+  [{ a: 1 }, { b: "x" }, { a: null, b: "x" }],
+  [{ a: { b: 1, c: 2 } }, { a: { c: 3 } }, { a: { b: null, c: 3 } }],
+  [{ a: { b: [1, 2] } }, { a: { b: [2] } }, { a: { b: [2] } }],
+  [{ a: [1] }, { a: { b: 1 } }, { a: { b: 1 } }],
+  [{ a: { b: 1 } }, { a: 1 }, { a: 1 }],
+])("the patch from %j to %j is %j", (before, after, patch) => {
+  expect(patchBetween(before, after)).toEqual(patch);
+  expect(mergePatch(before, patch)).toEqual(after);
 });
