@@ -10,6 +10,16 @@ const TYPES: readonly (readonly [SourceType, string])[] = [
   ["Events", "Events that your application sends"],
 ];
 
+/** About the characters of a line in the form. */
+const QUERY_COLUMNS = 30;
+const QUERY_ROWS_MAX = 6;
+const SSL_MODES = [
+  ["verify-full", "verify-full: the safest"],
+  ["verify-ca", "verify-ca: any host name"],
+  ["require", "require: any server"],
+  ["disable", "disable: no encryption"],
+] as const;
+
 /** Where interactions and attributes come from. */
 export function CreateSource({ form, onChange }: Props) {
   const { type } = form;
@@ -56,6 +66,7 @@ const Postgres = ({ form, onChange }: Props) => (
       placeholder="postgres://reader@db.example/shop"
       onInput={(location) => onChange({ location })}
     />
+    <Choice label="Encryption" value={form.sslmode} options={SSL_MODES} onChange={(sslmode) => onChange({ sslmode })} />
     <TextField
       label="Name of the password's secret"
       value={form.secret}
@@ -113,7 +124,7 @@ function Query(props: { label: string; value: string; hint: string; onInput: (va
       {(id) => (
         <textarea
           id={id}
-          rows={1}
+          rows={Math.min(QUERY_ROWS_MAX, 1 + Math.floor(props.value.length / QUERY_COLUMNS))}
           spellcheck={false}
           value={props.value}
           onInput={(event) => props.onInput(event.currentTarget.value)}

@@ -1,4 +1,4 @@
-/** The form that creates a model, and the specification that it stands for. */
+/** The form that creates or changes a model, and the specification that it stands for. */
 import { guessColumns } from "../../shared/guess-columns.ts";
 import type { ModelSpec } from "../client/shortlist.ts";
 
@@ -14,10 +14,14 @@ export type Columns = {
 
 export type CreateForm = {
   readonly type: SourceType;
+  /** The name of the connector that reads interactions. */
+  readonly connector: string;
   /** A file or a pattern, the address of a database, or where the data sets of a project are. */
   readonly location: string;
   /** The name of the operator's secret that holds the password. */
   readonly secret: string;
+  /** How the connection to a database is protected. */
+  readonly sslmode: string;
   readonly project: string;
   readonly interactions: string;
   /** Empty for none. */
@@ -29,13 +33,20 @@ export type CreateForm = {
   /** Types of live events that the model listens to, separated by commas; empty for none. */
   readonly events: string;
   readonly name: string;
+  /** A name such as @daily, or a cron line. */
   readonly schedule: string;
+  /** What methods are compared by, such as ndcg@10. */
+  readonly metric: string;
+  /** The least coverage of a method, from 0 to 1; empty for none. */
+  readonly coverage: string;
 };
 
 export const EMPTY_CREATION: CreateForm = {
   type: "File",
+  connector: "source",
   location: "",
   secret: "",
+  sslmode: "verify-full",
   project: "",
   interactions: "SELECT * FROM interactions",
   items: "",
@@ -45,35 +56,43 @@ export const EMPTY_CREATION: CreateForm = {
   events: "",
   name: "",
   schedule: "@daily",
+  metric: "ndcg@10",
+  coverage: "",
 };
 
 /** The names in the specification of columns that the source does not have. */
 const ADDED = { time: "created_at", label: "label" };
 /** Needed by a dry run, which checks everything. */
 const DRAFT_NAME = "draft";
-const SOURCE = "source";
-const EVENTS = "events";
+/** The type of the connector of live events, and its name where the model has others. */
+export const EVENTS = "Events";
+export const EVENTS_ID = "events";
+
+export type Connector = ModelSpec["connector_configs"][number];
 
 export function specOf(form: CreateForm): ModelSpec {
   const types = form.events.split(/[\s,]+/).filter(Boolean);
   const events = types.length > 0 && { events: Object.fromEntries(types.map((type) => [type, { label: true }])) };
-  const ownName = { model_name: form.name || DRAFT_NAME, train_schedule: form.schedule };
-  if (form.type === "Events") {
+  const common = { model_name: form.name || DRAFT_NAME, train_schedule: form.schedule, ...objectiveOf(form) };
+  if (form.type === EVENTS) {
     const { user, item, ...interaction } = EVENT_COLUMNS;
     const source = { query: "SELECT * FROM events" };
     return {
-      ...ownName,
-      connector_configs: [{ type: "Events" }],
+      ...common,
+      connector_configs: [connectorOf(form)],
       schema: { user, item, interaction: { ...interaction, source, ...events } },
     };
   }
   const { user, item, time, label } = form.columns;
-  const entity = (id: string, query: string) => ({ id, ...(query && { source: { connector_id: SOURCE, query } }) });
+  const entity = (id: string, query: string) => ({
+    id,
+    ...(query && { source: { connector_id: form.connector, query } }),
+  });
   const labelName = label ?? ADDED.label;
   const isRating = form.positiveFrom !== null && label !== null;
   return {
-    ...ownName,
-    connector_configs: [connectorOf(form), ...(events ? [{ id: EVENTS, type: "Events" }] : [])],
+    ...common,
+    connector_configs: [connectorOf(form), ...(events ? [{ id: EVENTS_ID, type: EVENTS }] : [])],
     schema: {
       user: entity(user, form.users),
       item: entity(item, form.items),
@@ -82,7 +101,7 @@ export function specOf(form: CreateForm): ModelSpec {
         label: isRating
           ? { type: "Rating", name: labelName, positive_from: form.positiveFrom }
           : { type: "Binary", name: labelName },
-        source: { connector_id: SOURCE, query: interactionsOf(form) },
+        source: { connector_id: form.connector, query: interactionsOf(form) },
         ...events,
       },
     },
@@ -96,9 +115,16 @@ const EVENT_COLUMNS = {
   label: { type: "Binary", name: "label" },
 } as const;
 
-function connectorOf({ type, location, secret, project }: CreateForm) {
-  if (type === "BigQuery") return { id: SOURCE, type, project_id: project, location };
-  return { id: SOURCE, type, location, ...(type === "Postgres" && secret && { password: { env: secret } }) };
+export function connectorOf({ type, connector: id, location, secret, sslmode, project }: CreateForm): Connector {
+  if (type === EVENTS) return { type };
+  if (type === "BigQuery") return { id, type, project_id: project, location };
+  if (type === "File") return { id, type, location };
+  return { id, type, location, sslmode, ...(secret && { password: { env: secret } }) };
+}
+
+function objectiveOf({ metric, coverage }: CreateForm) {
+  const isDefault = metric === EMPTY_CREATION.metric && coverage === "";
+  return !isDefault && { objective: { metric, ...(coverage !== "" && { coverage_min: Number(coverage) }) } };
 }
 
 /** The query, with a constant time or label where the source has none. */

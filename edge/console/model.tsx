@@ -1,5 +1,6 @@
 import { computed, useSignal } from "@preact/signals";
 import type { ModelRecord } from "../client/shortlist.ts";
+import { ChangePage } from "./change.tsx";
 import { DataPage } from "./data.tsx";
 import { ago, metric, qualityOf, times } from "./figures.ts";
 import { useAction, useLoaded } from "./loaded.ts";
@@ -19,6 +20,7 @@ const PARTS = [
   ["versions", "Versions"],
   ["data", "Data"],
   ["events", "Events"],
+  ["change", "Change"],
 ] as const;
 
 /** One model: its state, its actions, and one of its parts. */
@@ -29,7 +31,9 @@ export function ModelPage({ name, part }: { name: string; part: string }) {
     (model) => (model && isTraining(model) ? BUSY_MS : IDLE_MS),
   );
   // Ranking needs no trainer: the page that tries it does not wait for the record.
-  const isTrying = part === "try" && record.value?.version !== null && record.error?.code !== "model_not_found";
+  // A model of events alone ranks before its first version.
+  const mayRank = record.value?.version !== null || record.value.connectors.every(({ type }) => type === "Events");
+  const isTrying = part === "try" && mayRank && record.error?.code !== "model_not_found";
   return (
     <>
       <p class="path">
@@ -72,6 +76,7 @@ const user = computed(() => page.value.query.get("user") ?? "");
 function Part({ part, model, onChange }: { part: string; model: ModelRecord; onChange: () => void }) {
   if (part === "data") return <DataPage model={model} onChange={onChange} />;
   if (part === "events") return <UserEventsPage model={model} />;
+  if (part === "change") return <ChangePage model={model} onChange={onChange} />;
   if (model.version === null) return isTraining(model) ? <FirstTraining /> : null;
   if (part === "versions") return <VersionsPage model={model} onChange={onChange} />;
   return <WhyPage model={model} />;
@@ -110,7 +115,7 @@ function Summary({ model }: { model: ModelRecord }) {
             {failure.code} while {failure.stage}, {ago(failure.at)}.{" "}
             {failure.retryable
               ? "It may succeed if it is started again."
-              : "Change the model or its data, then train again."}
+              : failure.code !== "not_enough_events" && "Change the model or its data, then train again."}
           </p>
         </div>
       )}

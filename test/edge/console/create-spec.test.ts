@@ -15,6 +15,14 @@ test.each([
   expect(ModelSpec.safeParse(spec).error?.issues ?? []).toEqual([]);
 });
 
+test("an objective is only in the specification if it is not the default", () => {
+  expect(specOf(EMPTY_CREATION)).not.toHaveProperty("objective");
+  const form = { ...EMPTY_CREATION, name: "shop", metric: "recall@20", coverage: "0.3", schedule: "30 4 * * 1" };
+  const spec = { ...specOf(form), objective: { metric: "recall@20", coverage_min: 0.3 }, train_schedule: "30 4 * * 1" };
+  expect(specOf(form)).toEqual(spec);
+  expect(ModelSpec.safeParse(spec).success).toBe(true);
+});
+
 test("columns that the source does not have are added by the query", () => {
   const columns = { user: "u", item: "i", time: null, label: null };
   const { interaction } = specOf({ ...EMPTY_CREATION, columns, interactions: "SELECT u, i FROM t" }).schema;
