@@ -18,6 +18,7 @@ import { ModelStatus } from "../shared/live-pointer.ts";
 import { ModelRecord } from "../shared/model-record.ts";
 import { ModelName, ModelSpec } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
+import { RUNS_KEPT } from "../shared/run-record.ts";
 import { SCENARIO_BYTES_MAX, Scenario } from "../shared/scenario.ts";
 import { Detail, RETURN_MAX } from "../shared/shaping-fields.ts";
 import type { Answer, Call, Parameter } from "./openapi-call.ts";
@@ -34,6 +35,7 @@ import {
   List,
   Patch,
   RankedItems,
+  Runs,
   Scenarios,
   Versions,
 } from "./openapi-schemas.ts";
@@ -305,6 +307,16 @@ export const CALLS: readonly Call[] = [
     body: nothing,
     answers: [{ ...RECORD, status: 202 }],
     problems: [...BODY_FAULTS, "model_not_found", "model_busy"],
+  },
+  {
+    ...at("get", "/v0/models/{model_name}/runs", "listRuns"),
+    summary: "Lists the model's ended trainings, newest first",
+    description:
+      `The last ${RUNS_KEPT}, and the last ${RUNS_KEPT} whose version was refused, with their report. The training under way is in ` +
+      "the model's record.",
+    scope: "manage",
+    answers: [answer(200, Runs, "Runs with their stages, outcome and, after a failure, its reason.")],
+    problems: ["unknown_field", "model_not_found"],
   },
   {
     ...at("get", "/v0/models/{model_name}/versions", "listVersions"),

@@ -5,6 +5,7 @@ import { ID_BYTES_MAX } from "../shared/ids.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
 import { AttributeDescription, ModelRecord } from "../shared/model-record.ts";
 import { ConnectorConfig, Objective, TrainAfterEvents } from "../shared/model-spec.ts";
+import { Quality, RUNS_KEPT, RunRecord } from "../shared/run-record.ts";
 
 const Time = z.string().meta({ format: "date-time" });
 const ItemId = z.union([z.string(), z.int()]);
@@ -33,8 +34,18 @@ export const RankedItems = z.object({
 export const List = z.object({ models: z.array(ModelRecord), next_cursor: z.string().optional() });
 export const Deleted = z.object({ message: z.string(), model_name: z.string(), status: ModelStatus.optional() });
 export const Versions = z.object({
-  versions: z.array(z.looseObject({ version: z.string(), created_at: Time, live: z.boolean() })),
+  versions: z.array(
+    z.looseObject({
+      version: z.string(),
+      created_at: Time,
+      live: z.boolean(),
+      quality: Quality.nullable().meta({
+        description: "Null if the version's report is absent or of another release.",
+      }),
+    }),
+  ),
 });
+export const Runs = z.object({ runs: z.array(RunRecord).max(2 * RUNS_KEPT) });
 export const Erased = z.object({ message: z.string(), user_id: z.string(), honoured_by: Time });
 export const DryRun = z.looseObject({
   model_name: z.string(),

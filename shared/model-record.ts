@@ -36,6 +36,9 @@ export const AttributeDescription = z.strictObject({
   distinct: z.number().nullable(),
 });
 
+/** The days of `recent_days` at most. */
+export const RECENT_DAYS = 90;
+
 /** Counts from the last successful reading of the source. */
 export const DataSummary = z.strictObject({
   users: z.number(),
@@ -55,6 +58,14 @@ export const DataSummary = z.strictObject({
   sources: z.array(z.string()).optional(),
   from: Time.nullable(),
   to: Time.nullable(),
+  recent_days: z
+    .strictObject({ from: z.string().max(10), interactions: z.array(z.number()).max(RECENT_DAYS) })
+    .optional()
+    .meta({
+      description:
+        `Interactions of each day (UTC) from this date on, for the last ${RECENT_DAYS} days up to the newest interaction at most. Absent ` +
+        "where there are more interactions than the trainer's memory holds.",
+    }),
   item_attributes: z.array(AttributeDescription),
   user_attributes: z.array(AttributeDescription),
   warnings: z.array(z.string()),

@@ -25,6 +25,7 @@ const types = () =>
     ModelList: z.output<typeof answers.List>;
     DeletedModel: z.output<typeof answers.Deleted>;
     DryRun: z.output<typeof answers.DryRun>;
+    RunList: z.output<typeof answers.Runs>;
     VersionList: z.output<typeof answers.Versions>;
     EvaluationReport: z.output<typeof evaluation.EvaluationReport>;
     EvaluationQuestion: Omit<z.input<typeof evaluation.EvaluationQuestion>, "scenario">;
@@ -56,6 +57,7 @@ export type ModelRecord = Types["ModelRecord"];
 export type ModelList = Types["ModelList"];
 export type DeletedModel = Types["DeletedModel"];
 export type DryRun = Types["DryRun"];
+export type RunList = Types["RunList"];
 export type VersionList = Types["VersionList"];
 export type EvaluationReport = Types["EvaluationReport"];
 export type EvaluationQuestion = Types["EvaluationQuestion"];
@@ -63,6 +65,10 @@ export type EvaluationAnswer = Types["EvaluationAnswer"];
 export type ScenarioAnswer = Types["ScenarioAnswer"];
 export type ErasedUser = Types["ErasedUser"];
 export type ProblemPart = Types["ProblemPart"];
+/** The request of a rank call whose answer is an object, because `return` is sent. */
+export type Detailed<Request extends { return?: unknown }> = Request & { return: NonNullable<Request["return"]> };
+/** The request of a rank call whose answer is a list of ids. A scenario may preset `return`. */
+export type Bare<Request> = Request & { return?: undefined; scenario?: undefined };
 /** A code of the service, or one of this client's own. */
 export type ErrorCode =
   | keyof Types["ProblemCodes"]

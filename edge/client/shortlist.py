@@ -220,6 +220,9 @@ class Shortlist:
                 raise ShortlistError("timeout", f"{model} is still in training.")
             time.sleep(_POLL_SECONDS)
 
+    def list_runs(self, model: str) -> Json:
+        return self.call("GET", f"{_path(model)}/runs")
+
     def list_versions(self, model: str) -> Json:
         return self.call("GET", f"{_path(model)}/versions")
 

@@ -1,8 +1,8 @@
-/**
- * The client of the ranking service, for browsers, Workers, Node, Deno and Bun. At run time it imports nothing.
- */
+/** The client of the ranking service, for browsers, Workers, Node, Deno and Bun. At run time it imports nothing. */
 import type {
+  Bare,
   DeletedModel,
+  Detailed,
   DryRun,
   ErasedUser,
   ErrorCode,
@@ -18,6 +18,7 @@ import type {
   ProblemPart,
   RankedItems,
   RankRequest,
+  RunList,
   Scenario,
   ScenarioAnswer,
   ScenarioList,
@@ -27,11 +28,6 @@ import type {
 } from "./requests-and-answers.ts";
 
 export type * from "./requests-and-answers.ts";
-
-/** The request of a rank call whose answer is an object, because `return` is sent. */
-type Detailed<Request extends { return?: unknown }> = Request & { return: NonNullable<Request["return"]> };
-/** The request of a rank call whose answer is a list of ids. A scenario may preset `return`. */
-type Bare<Request> = Request & { return?: undefined; scenario?: undefined };
 
 export type ClientOptions = {
   /** The address of the edge, such as https://rank.example.com. */
@@ -216,6 +212,10 @@ export class Shortlist {
       await sleep(POLL_MS, signal);
       signal?.throwIfAborted();
     }
+  }
+
+  listRuns(model: string, options?: CallOptions): Promise<RunList> {
+    return this.call("GET", `${pathOf(model)}/runs`, options);
   }
 
   listVersions(model: string, options?: CallOptions): Promise<VersionList> {

@@ -54,6 +54,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   deleteScenario: { path: SCENARIO, method: "deleteScenario" },
   viewEvaluation: { path: MODEL, method: "viewEvaluation" },
   evaluateGiven: { path: MODEL, body: { item_attribute: "category" }, method: "evaluate" },
+  listRuns: { path: MODEL, method: "listRuns" },
   listVersions: { path: MODEL, method: "listVersions" },
   activateVersion: { path: { ...MODEL, version: "20261124T093000000Z-1a2b3c4d" }, method: "activateVersion" },
   eraseUser: { path: { user_id: "u17" }, method: "eraseUser" },

@@ -32,7 +32,7 @@ export const TASKS: readonly Task[] = [
   {
     name: "Judge and roll back",
     introduction: "How good the live version is, measured on interactions that it had not learnt from, and a way back.",
-    calls: ["viewEvaluation", "evaluateGiven", "listVersions", "activateVersion"],
+    calls: ["viewEvaluation", "evaluateGiven", "listRuns", "listVersions", "activateVersion"],
   },
   {
     name: "Erase users",

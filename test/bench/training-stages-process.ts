@@ -68,7 +68,6 @@ const outcome = await trainModel(
 );
 enter("IDLE");
 const peakMb = process.resourceUsage().maxRSS / 1024;
-say(`chose ${outcome.metrics.method}`);
-process.send?.({ measured: { stages, peakMb, interactions, method: outcome.metrics.method } }, () =>
-  process.disconnect(),
-);
+const method = outcome.kind === "published" ? outcome.metrics.method : outcome.report.chosen.method;
+say(`chose ${method}`);
+process.send?.({ measured: { stages, peakMb, interactions, method } }, () => process.disconnect());

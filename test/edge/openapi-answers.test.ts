@@ -89,6 +89,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
     seen.get(operationId)!.add(answer.status);
   };
   await succeeds("changeModel", "PATCH", "/v0/models/late", { train_schedule: "@hourly" });
+  await succeeds("listRuns", "GET", "/v0/models/late/runs");
   await succeeds("listVersions", "GET", "/v0/models/late/versions");
   const scenarios = "/v0/models/late/scenarios";
   await succeeds("storeScenario", "PUT", `${scenarios}/home`, { limit: 3, max_per_value: { category: 1 } });

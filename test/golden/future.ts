@@ -4,58 +4,12 @@
  */
 import { z } from "zod";
 import { decodeContainer, encodeContainer } from "../../shared/container.ts";
-import type { EvaluationReport } from "../../shared/evaluation-report.ts";
+import { REPORT } from "../fixtures/small-report.ts";
 import { format1Files } from "./format-1.ts";
 import { format2Files } from "./format-2.ts";
 
 const NEW = { added_later: { reason: "a later release knows why" } };
 type Json = Record<string, unknown>;
-
-const mean = { value: 0.25, low: 0.2, high: 0.3 };
-const metrics = { "ndcg@10": mean };
-const sizes = { users: 3, items: 5, interactions: 9, positives: 8 };
-const popularity = { params: { half_life_days: 30 }, metrics, lists: { "coverage@10": 0.5 } };
-const chosen = { method: "popularity", ...popularity };
-
-/** A report of today. */
-export const REPORT: EvaluationReport = {
-  format: 1,
-  data: sizes,
-  split: {
-    kind: "temporal",
-    reason: "the data have times",
-    instant: "2026-01-01T00:00:00Z",
-    train: sizes,
-    validation: { users: 3, users_with_history: 2, targets: 4, users_measured: 3 },
-    fingerprint: "sha256:ab",
-  },
-  chosen_by: "ndcg@10",
-  chosen,
-  popularity,
-  history_popularity_percentile: 0.8,
-  lift: metrics,
-  choice_optimism: null,
-  candidates: [
-    {
-      ...chosen,
-      outcome: "chosen",
-      reason: "nothing else was tried",
-      users_measured: 3,
-      train_share: 1,
-      lift: mean,
-      fit_seconds: 0.5,
-      artifact_bytes: 100,
-      truncation: "",
-    },
-  ],
-  segments: { users: [], items: [] },
-  examples: [{ history: ["a", 7], list: ["b"], relevant: [] }],
-  live: null,
-  gate: { pass: true, reasons: [], notes: [] },
-  refit: null,
-  seconds: { budget: 60, used: 5 },
-  warnings: [],
-};
 
 /** Adds a field to an object and to the objects at the given names inside it. */
 const withFields = (object: Json, ...inside: string[]): Json => ({

@@ -106,7 +106,9 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
 
   expect((await client.viewEvaluation("shop")).chosen.method).toEqual(expect.any(String));
   expect((await client.evaluate("shop", { item_attribute: "shelf" })).segments).toHaveLength(3);
-  expect((await client.listVersions("shop")).versions).toMatchObject([{ version, live: true }]);
+  expect((await client.listRuns("shop")).runs).toMatchObject([{ outcome: "published", version, report: null }]);
+  const quality = { metric: "ndcg@10", chosen: { value: expect.any(Number) } };
+  expect((await client.listVersions("shop")).versions).toMatchObject([{ version, live: true, quality }]);
   expect(await client.activateVersion("shop", version!)).toMatchObject({ version });
   expect(await client.eraseUser("u4")).toMatchObject({ user_id: "u4" });
   expect((await client.trainModel("shop")).training.state).not.toBe("IDLE");

@@ -1,4 +1,5 @@
 import { EvaluationReport } from "../../shared/evaluation-report.ts";
+import { qualityOf, refusedReport } from "../../shared/run-record.ts";
 import { gate } from "../choose/decide/gate.ts";
 import { attribution } from "./attribution.ts";
 import { removeErased } from "./remove-erased.ts";
@@ -14,12 +15,7 @@ import {
   upload,
 } from "./run-steps.ts";
 import { erasedUsers, liveReport } from "./stored-state.ts";
-import type { PublishedVersion, RunMetrics, TrainingJob } from "./training-run.ts";
-
-export type TrainOutcome =
-  | ({ readonly kind: "published" } & PublishedVersion)
-  /** The gate refused the new model: nothing was published and the live version stays. */
-  | { readonly kind: "refused"; readonly reasons: readonly string[]; readonly metrics: RunMetrics };
+import type { TrainingJob, TrainOutcome } from "./training-run.ts";
 
 /** One training run, step by step. Each stage is entered once. Throws StageError. */
 export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<TrainOutcome> {
@@ -39,8 +35,10 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
 
   stage.enter("EVALUATING");
   const verdict = gate(selection.report, live);
-  if (!verdict.pass && !job.settings.ignoreGate)
-    return { kind: "refused", reasons: verdict.reasons, metrics: runMetrics(selection.report) };
+  if (!verdict.pass && !job.settings.ignoreGate) {
+    const report = refusedReport({ ...selection.report, gate: verdict });
+    return { kind: "refused", reasons: verdict.reasons, quality: qualityOf(selection.report), report };
+  }
 
   stage.enter("DEPLOYING");
   const attributed = await attribution(run, data.events);
@@ -58,5 +56,6 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     version: built.version,
     itemIdType: data.dataset.itemIdType,
     metrics: runMetrics(report),
+    quality: qualityOf(report),
   };
 }

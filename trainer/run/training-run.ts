@@ -1,6 +1,7 @@
 import type { ItemIdType } from "../../shared/ids.ts";
 import type { DataSummary, Failure, Progress, TrainingState } from "../../shared/model-record.ts";
 import type { ModelSpec } from "../../shared/model-spec.ts";
+import type { Quality, RefusedReport } from "../../shared/run-record.ts";
 import type { SentConnectorSettings } from "../settings.ts";
 
 /** The input of a run: everything that crosses from the management process to the child process, as JSON. */
@@ -50,10 +51,18 @@ export type RunMessage =
   | { readonly kind: "owns_lease" }
   /** Asks for a BigQuery access token. The reply is an AccessTokenAnswer. */
   | { readonly kind: "access_token" }
-  | ({ readonly kind: "published" } & PublishedVersion)
-  /** The gate refused the new model: the run ended without an error, and the live version stays. */
-  | { readonly kind: "refused"; readonly reasons: readonly string[]; readonly metrics: RunMetrics }
+  | TrainOutcome
   | { readonly kind: "failed"; readonly failure: Omit<Failure, "at"> };
+
+export type TrainOutcome =
+  | ({ readonly kind: "published"; readonly quality: Quality | null } & PublishedVersion)
+  /** The gate refused the new version: the run ended without an error, and the live version stays. */
+  | {
+      readonly kind: "refused";
+      readonly reasons: readonly string[];
+      readonly quality: Quality | null;
+      readonly report: RefusedReport;
+    };
 
 export type LeaseAnswer = { readonly kind: "owns_lease"; readonly owns_lease: boolean };
 

@@ -17,8 +17,9 @@ import * as actions from "../models/model-actions.ts";
 import { checkSchedule, ScheduleError } from "../models/schedule.ts";
 import type { DryRuns } from "../questions/dry-runs.ts";
 import type { Evaluations } from "../questions/evaluations.ts";
+import { endedRuns } from "../records/ended-runs.ts";
 import type { Model } from "../records/model-transitions.ts";
-import { versionMetrics } from "../runs/version-metrics.ts";
+import { versionFigures } from "../runs/version-metrics.ts";
 import type { AppEnv, Route } from "./app.ts";
 import { evaluationAnswer } from "./evaluation-answer.ts";
 import { HIDE_SOURCES, ModelPatch, patchedSpec } from "./model-patch.ts";
@@ -87,6 +88,10 @@ export function modelRoutes(context: RoutesContext): readonly Route[] {
     { path: "/v0/models", methods: { GET: list, POST: (c) => create(c, context) }, checksQuery: true },
     { path: model, methods: { GET: async (c) => c.json(record(await find(c))), PATCH: change, DELETE: destroy } },
     { path: `${model}/train`, methods: { POST: train } },
+    {
+      path: `${model}/runs`,
+      methods: { GET: async (c) => c.json({ runs: await endedRuns(context.database, await find(c)) }) },
+    },
     { path: `${model}/versions`, methods: { GET: async (c) => c.json(await versionsOf(await find(c), context)) } },
     { path: `${model}/versions/:version/activate`, methods: { POST: activate } },
     { path: `${model}/evaluation`, methods: { GET: readReport, POST: evaluate } },
@@ -143,13 +148,13 @@ async function versionsOf(model: Model, { store, nowMs }: RoutesContext) {
   const names = await versionNames(store, model, { live: model.version, nowMs: nowMs() });
   const found = new Map<string, object>();
   await forEachConcurrently(names.slice(-VERSIONS_MAX), READS_AT_ONCE, async (version) => {
-    const [manifest, metrics] = await Promise.all([
+    const [manifest, figures] = await Promise.all([
       readManifest(store, model, version),
-      versionMetrics(store, model, version),
+      versionFigures(store, model, version),
     ]);
     // Without a manifest, a sweep has removed the version meanwhile.
     if (manifest === undefined) return;
-    found.set(version, { version, created_at: manifest.created_at, live: version === model.version, metrics });
+    found.set(version, { version, created_at: manifest.created_at, live: version === model.version, ...figures });
   });
   return { versions: names.toReversed().flatMap((version) => found.get(version) ?? []) };
 }

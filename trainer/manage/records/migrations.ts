@@ -109,4 +109,15 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     `alter table shortlist.models add column erased_before timestamptz`,
   ],
   [`alter table shortlist.models add column scenario_problems text`],
+  [
+    `create table shortlist.ended_runs (
+      run_id text primary key,
+      customer text not null,
+      model_name text not null,
+      ended_at timestamptz not null,
+      is_refused boolean not null,
+      record text not null
+    )`,
+    `create index ended_runs_of_model on shortlist.ended_runs (customer, model_name, ended_at)`,
+  ],
 ];

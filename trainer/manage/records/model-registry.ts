@@ -135,7 +135,7 @@ export function modelRegistry(database: Database, nowMs: () => number) {
         const model = await find(customer, modelName, queries);
         if (model?.createdAt !== createdAt) return;
         assert(model.status === "DESTROYING", `${modelName} is removed only when it is being deleted`);
-        for (const table of ["runs", "models"])
+        for (const table of ["runs", "ended_runs", "models"])
           await queries.query(`delete from shortlist.${table} where customer = $1 and model_name = $2`, [
             customer,
             modelName,

@@ -6,6 +6,7 @@ import { erasedUsersKey } from "../../../shared/erased-users.ts";
 import { eventFilesPrefix } from "../../../shared/events/event-store.ts";
 import { prefixOf } from "../../../shared/manifest.ts";
 import type { Failure } from "../../../shared/model-record.ts";
+import type { RunRecord } from "../../../shared/run-record.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import { redacted, secretsIn } from "../../log/redaction.ts";
 import { customerSettings } from "../../read/customer-settings.ts";
@@ -17,6 +18,7 @@ import { writeLearntMarks } from "../../store/learnt-marks.ts";
 import { type ObjectStore, StoreError } from "../../store/object-store.ts";
 import { type DiskLimit, diskLimit } from "../processes/disk-space.ts";
 import type { Database } from "../records/database.ts";
+import { storeEndedRun } from "../records/ended-runs.ts";
 import type { ErasureDeadlines } from "../records/erasure-deadlines.ts";
 import type { Erasures } from "../records/erasures.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
@@ -27,6 +29,7 @@ import { progressWriter } from "./progress-writer.ts";
 import { type PointerKeeper, reconcileRecords } from "./reconcile-records.ts";
 import { type ChildResult, runChild } from "./run-child.ts";
 import { keepLease, type Lease, type StopReason } from "./run-lease.ts";
+import { type RunNotes, runNotes } from "./run-notes.ts";
 
 export type RunContext = {
   readonly database: Database;
@@ -60,17 +63,19 @@ export async function performRun(run: Run, context: RunContext, stop: AbortContr
   if (claim === undefined) return;
   const { runId, attempt } = claim;
   const model = await registry.apply(run.customer, run.modelName, { kind: "started", runId, attempt });
+  const notes = runNotes(() => performance.now() / 1000);
+  const startedAt = model?.training.startedAt ?? null;
   if (model === undefined || claim.cancelled) {
-    await conclude(run, claim, { kind: "stopped" }, { ...context, reason: "cancelled" });
+    await conclude(run, claim, { kind: "stopped" }, { ...context, notes, startedAt, reason: "cancelled" });
     pointers.reconcile(run);
     return;
   }
   log({ event: "run_started", level: "info", ...aboutOf(model, claim) });
   const lease = keepLease(claim, { ledger, heartbeatSeconds: settings.runs.heartbeatSeconds, log }, stop);
   try {
-    const outcome = await attemptRun(model, claim, { ...context, lease });
+    const outcome = await attemptRun(model, claim, { ...context, lease, notes });
     const reason = stop.signal.aborted ? (stop.signal.reason as StopReason) : undefined;
-    await conclude(run, claim, outcome, { ...context, reason });
+    await conclude(run, claim, outcome, { ...context, notes, startedAt, reason });
     if (outcome.kind === "published" && model.spec.schema.interaction.events) await noteLearnt(model, context);
   } finally {
     lease.end();
@@ -93,7 +98,7 @@ type Outcome =
   | ChildResult["outcome"]
   /** The run was not started, through no fault of its own: it waits, and this attempt does not count. */
   | { readonly kind: "postponed"; readonly failure: Omit<Failure, "at"> };
-type AttemptContext = RunContext & { readonly lease: Lease };
+type AttemptContext = RunContext & { readonly lease: Lease; readonly notes: RunNotes };
 
 /** The outcome of one attempt. An error outside the process is a failure of the run too. */
 async function attemptRun(model: Model, claim: Claim, context: AttemptContext): Promise<Outcome> {
@@ -125,7 +130,10 @@ async function attemptRun(model: Model, claim: Claim, context: AttemptContext): 
       memoryMbMax: settings.runs.memoryMbMax,
       secondsMax: settings.runs.secondsMax,
       signal: lease.signal,
-      onMessage: (message) => progress.write(cleaned(message, clean)),
+      onMessage: (message) => {
+        context.notes.add(message);
+        progress.write(cleaned(message, clean));
+      },
       onErasedRemoved: () => void context.deadlines.noteRemoved(model, erasure.dueMs!),
       ownsLease: lease.ownsLease,
     });
@@ -242,21 +250,56 @@ const diskReserved = (reserveBytes: number): Outcome => ({
   },
 });
 
-type Conclusion = RunContext & { readonly reason: StopReason | undefined };
+type Conclusion = RunContext & {
+  readonly notes: RunNotes;
+  readonly startedAt: string | null;
+  readonly reason: StopReason | undefined;
+};
 
 /** Writes the end of an attempt to record and ledger in one transaction, so that nobody sees one without the other. */
 async function conclude(run: Run, claim: Claim, outcome: Outcome, context: Conclusion): Promise<void> {
   const { database, registry, ledger, settings, reason, nowMs } = context;
   if (reason === "lost") return;
-  const end = endingOf(outcome, claim, { runs: settings.runs, reason, at: new Date(nowMs()).toISOString() });
+  const at = new Date(nowMs()).toISOString();
+  const end = endingOf(outcome, claim, { runs: settings.runs, reason, at });
   const { runId, attempt } = claim;
   await database.transaction(async (queries) => {
     const event = { ...end.event, runId, attempt };
     const changed = await registry.apply(run.customer, run.modelName, event, queries);
-    if (end.retry !== undefined && changed !== undefined) await ledger.release(claim, end.retry, queries);
-    else await ledger.finish(claim, queries);
+    if (end.retry !== undefined && changed !== undefined) return await ledger.release(claim, end.retry, queries);
+    await ledger.finish(claim, queries);
+    if (changed !== undefined)
+      await storeEndedRun(queries, run, endedRun(outcome, end.event, { ...context, claim, at }));
   });
 }
+
+/** The record of a run that has ended with this event. */
+function endedRun(
+  outcome: Outcome,
+  event: RunEvent,
+  { claim, notes, startedAt, at }: Pick<Conclusion, "notes" | "startedAt"> & { claim: Claim; at: string },
+): RunRecord {
+  const isRefused = outcome.kind === "refused" && event.kind === "failed";
+  const isPublished = outcome.kind === "published";
+  return {
+    run_id: claim.runId,
+    outcome: isRefused ? "refused" : (OUTCOME_OF[event.kind] ?? "failed"),
+    attempt: claim.attempt,
+    started_at: startedAt ?? at,
+    ended_at: at,
+    ...notes.read(),
+    version: isPublished ? outcome.version : null,
+    quality: isRefused || isPublished ? outcome.quality : null,
+    failure: "failure" in event ? event.failure : null,
+    report: isRefused ? outcome.report : null,
+  };
+}
+
+const OUTCOME_OF: Readonly<Partial<Record<RunEvent["kind"], RunRecord["outcome"]>>> = {
+  published: "published",
+  starved: "too_few_events",
+  cancelled: "cancelled",
+};
 
 type Ending = {
   readonly event: RunEvent;

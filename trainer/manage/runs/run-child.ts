@@ -1,6 +1,7 @@
 /** A training run in a process of its own, which ends with exactly one outcome. */
 import { z } from "zod";
 import { DataSummary, Failure, Progress, TrainingState } from "../../../shared/model-record.ts";
+import { Quality, RefusedReport } from "../../../shared/run-record.ts";
 import { accessTokenAnswer } from "../../read/connectors/bigquery/access-token.ts";
 import type { LeaseAnswer, RunMessage, TrainingJob } from "../../run/training-run.ts";
 import type { Stage } from "../../stage/stage-error.ts";
@@ -135,8 +136,14 @@ const Message = z.discriminatedUnion("kind", [
     version: z.string().min(1).max(64),
     itemIdType: z.enum(["string", "integer"]),
     metrics: Metrics,
+    quality: Quality.nullable(),
   }),
-  z.object({ kind: z.literal("refused"), reasons: z.array(clipped).max(100), metrics: Metrics }),
+  z.object({
+    kind: z.literal("refused"),
+    reasons: z.array(clipped).max(100),
+    quality: Quality.nullable(),
+    report: RefusedReport,
+  }),
   z.object({
     kind: z.literal("failed"),
     failure: Failure.omit({ at: true }).extend({ message: clipped }),

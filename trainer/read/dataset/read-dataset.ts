@@ -15,6 +15,7 @@ import {
   unknownIdsWarning,
 } from "./read-attributes.ts";
 import { readInteractions, type TieOrder } from "./read-interactions.ts";
+import { recentDays } from "./recent-days.ts";
 import { type StagedSources, type StageSourcesOptions, stageSources } from "./stage-sources.ts";
 import { openStaging, type Staging } from "./staging.ts";
 import { userValueTable } from "./user-value-table.ts";
@@ -165,5 +166,13 @@ function countsOf({ userCount, itemCount, items, positive, times }: Interactions
     if (times[row]! > to) to = times[row]!;
   }
   const iso = (seconds: number) => (items.length === 0 ? null : new Date(seconds * 1000).toISOString());
-  return { users: userCount, items: itemCount, interactions: items.length, positives, from: iso(from), to: iso(to) };
+  return {
+    users: userCount,
+    items: itemCount,
+    interactions: items.length,
+    positives,
+    from: iso(from),
+    to: iso(to),
+    ...(items.length > 0 && { recent_days: recentDays(times, { from, to }) }),
+  };
 }

@@ -55,8 +55,9 @@ export async function readPushedDown(
     ...describeRejected(rejected).map((text) => `Rows left out: ${text}`),
   ];
   const sources = [...(sample.summary.sources ?? []), ...source.origins];
+  const { recent_days: _, ...summaryOfSample } = sample.summary; // the sample's days are not those of all users
   const summary: DataSummary = {
-    ...sample.summary,
+    ...summaryOfSample,
     users: spool.userCount,
     interactions: totals.interactions,
     positives: totals.positives,

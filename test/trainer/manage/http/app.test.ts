@@ -53,6 +53,7 @@ describe("a signed request", () => {
     ["GET", "/", 404, "not_found"],
     ["GET", "/v0/models/absent", 404, "model_not_found"],
     ["GET", "/v0/models/absent/versions", 404, "model_not_found"],
+    ["GET", "/v0/models/absent/runs", 404, "model_not_found"],
     ["GET", "/v0/models/absent/evaluation", 404, "model_not_found"],
     ["POST", "/v0/models/absent/train", 404, "model_not_found"],
     ["POST", "/v0/models/absent/versions/v1/activate", 404, "model_not_found"],

@@ -306,6 +306,7 @@ describe("unknown query parameters", () => {
     ["DELETE", "/v0/models/queried"],
     ["POST", "/v0/models/queried/train"],
     ["GET", "/v0/models/queried/versions"],
+    ["GET", "/v0/models/queried/runs"],
     ["POST", "/v0/models/queried/versions/v1/activate"],
     ["GET", "/v0/models/queried/evaluation"],
     ["POST", "/v0/models/queried/evaluation", { user_ids: ["ann"] }],

@@ -175,6 +175,8 @@ describe("delete", () => {
     await publish({ version, ...rest }, new TextEncoder().encode("{}"), context);
     await harness.create("reborn", `publish ${version}`);
     await harness.until("reborn", (record) => record.version === version && record.training.state === "IDLE");
+    const runs = async () => (await harness.call("GET", "/v0/models/reborn/runs")).body.runs;
+    expect(await runs()).toMatchObject([{ outcome: "published", version }]);
     const versions = async () => (await harness.call("GET", "/v0/models/reborn/versions")).body.versions;
     expect(await versions()).toMatchObject([{ version, live: true }]);
     expect(await remove("reborn")).toMatchObject(deleted("reborn"));
@@ -182,6 +184,7 @@ describe("delete", () => {
     await harness.create("reborn", "progress TRAINING\nwait");
     const record = await harness.until("reborn", ({ training }) => training.state === "TRAINING");
     expect([record.version, record.metrics, record.data, await versions()]).toEqual([null, null, null, []]);
+    expect(await runs()).toEqual([]);
     const answer = await harness.call("POST", `/v0/models/reborn/versions/${version}/activate`);
     expect(answer).toMatchObject({ status: 404, body: { code: "version_not_found" } });
     expect(await objectsOf("reborn")).toEqual([livePointerKey("acme", "reborn")]);

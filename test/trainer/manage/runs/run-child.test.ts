@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { qualityOf, refusedReport } from "../../../../shared/run-record.ts";
 import { type ChildOptions, parseRunMessage, runChild } from "../../../../trainer/manage/runs/run-child.ts";
 import type { RunMessage } from "../../../../trainer/run/training-run.ts";
+import { REPORT } from "../../../fixtures/small-report.ts";
 import { specOf } from "../../../fixtures/trainer-spec.ts";
 
 const PROGRAM = new URL("../../../fixtures/trainer-scripted-run.ts", import.meta.url).pathname;
@@ -122,8 +124,8 @@ test("a valid message is returned unchanged", () => {
   const metrics = { method: "ease", "ndcg@10": 0.3, baseline: { "ndcg@10": 0.2 } };
   for (const message of [
     { kind: "failed", failure: FAILURE },
-    { kind: "published", version: "v1", itemIdType: "string", metrics },
-    { kind: "refused", reasons: ["worse"], metrics },
+    { kind: "published", version: "v1", itemIdType: "string", metrics, quality: qualityOf(REPORT) },
+    { kind: "refused", reasons: ["worse"], quality: null, report: refusedReport(REPORT) },
   ])
     expect(parseRunMessage(message)).toEqual(message);
 });

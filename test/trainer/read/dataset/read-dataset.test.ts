@@ -31,6 +31,7 @@ test("rows become interactions grouped by user, oldest first, with items in the 
   });
   expect(summary.from).toBe(new Date((T + 1) * 1000).toISOString());
   expect(summary.to).toBe(new Date((T + 5) * 1000).toISOString());
+  expect(summary.recent_days).toEqual({ from: "2023-11-14", interactions: [4] });
   expect(summary.warnings.join()).toContain("only 4 interactions");
 });
 

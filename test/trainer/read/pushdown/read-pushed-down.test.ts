@@ -62,6 +62,7 @@ const rows = (count: number) =>
 test("the record says how many rows there are, and how many were read", async () => {
   const { summary, dataset, spool, left } = await read(rows(2110));
   expect(summary).toMatchObject({ users: 211, items: 97, interactions: 2110, positives: 2110, duplicate_rows: 0 });
+  expect(summary).not.toHaveProperty("recent_days");
   expect([summary.from, summary.to]).toEqual(["2023-11-14T22:13:20.000Z", "2023-11-14T22:48:29.000Z"]);
   expect(summary.warnings[0]).toBe(
     "2110 interactions are more than the 769 that this run's memory holds: DuckDB prepared them. Models are chosen and fitted on " +

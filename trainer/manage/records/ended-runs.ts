@@ -1,0 +1,28 @@
+import { RUNS_KEPT, type RunRecord } from "../../../shared/run-record.ts";
+import type { ModelRef } from "../../store/live-pointer-swap.ts";
+import type { Queries } from "./database.ts";
+import { json, parsed } from "./model-row.ts";
+
+const OF_MODEL = "from shortlist.ended_runs where customer = $1 and model_name = $2";
+const NEWEST = `order by ended_at desc, run_id limit ${RUNS_KEPT}`;
+
+/** Stores a run that has ended, and removes those of its model that are too old: refused ones are kept for longer. */
+export async function storeEndedRun(queries: Queries, model: ModelRef, run: RunRecord): Promise<void> {
+  const { customer, modelName } = model;
+  await queries.query(
+    `insert into shortlist.ended_runs (run_id, customer, model_name, ended_at, is_refused, record)
+     values ($1, $2, $3, $4, $5, $6)`,
+    [run.run_id, customer, modelName, run.ended_at, run.outcome === "refused", json(run)],
+  );
+  await queries.query(
+    `delete ${OF_MODEL} and run_id not in (select run_id ${OF_MODEL} ${NEWEST})
+       and run_id not in (select run_id ${OF_MODEL} and is_refused ${NEWEST})`,
+    [customer, modelName],
+  );
+}
+
+/** The stored runs of a model, the newest first. */
+export async function endedRuns(queries: Queries, { customer, modelName }: ModelRef): Promise<RunRecord[]> {
+  const query = `select record ${OF_MODEL} order by ended_at desc, run_id`;
+  return (await queries.query(query, [customer, modelName])).map(({ record }) => parsed<RunRecord>(record)!);
+}
