@@ -10,10 +10,12 @@ import { settingsOf } from "./env.ts";
 import { eraseEvents, postEvents, viewUserEvents } from "./events/events-route.ts";
 import { manage } from "./forward.ts";
 import { createIsolate, type EdgeEnv, type Isolate } from "./isolate.ts";
+import { countCall } from "./live/call-counter.ts";
+import { viewLive } from "./live/live-route.ts";
 import { openApiText, RANK_HEADERS } from "./openapi.ts";
 import type { Call } from "./openapi-call.ts";
 import { CALLS } from "./openapi-calls.ts";
-import { errorForLog, problemResponse } from "./problem-response.ts";
+import { errorForLog, problemOf, problemResponse } from "./problem-response.ts";
 import { rankByBody, rankByQuery, readAhead, similarByBody, similarByQuery } from "./rank-route.ts";
 import type { ObjectCache } from "./reading/cached-objects.ts";
 import { requestEntry, writeLog } from "./request-log.ts";
@@ -30,6 +32,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   similarByBody,
   postEvents,
   viewUserEvents,
+  viewLive,
   eraseUser,
   eraseGivenUser: eraseUser,
   live,
@@ -65,6 +68,7 @@ export function createApp(loader: VersionLoader, cache?: ObjectCache): Hono<Edge
   app.use("/v0/models/*", authenticate);
   app.use("/v0/users/*", authenticate);
   app.use("/v0/events", authenticate);
+  app.use("/v0/live", authenticate);
   for (const [path, methods] of Object.entries(ROUTES))
     for (const [method, handler] of Object.entries(methods)) app.on(method, path, handler);
   for (const [path, methods] of Object.entries(ROUTES))
@@ -75,7 +79,9 @@ export function createApp(loader: VersionLoader, cache?: ObjectCache): Hono<Edge
     return problemResponse(new Problem("not_found", detail), c.get("requestId"));
   });
   app.onError((error, c) => {
-    const answer = problemResponse(error, c.get("requestId"));
+    const problem = problemOf(error);
+    c.set("refusal", problem.code);
+    const answer = problemResponse(problem, c.get("requestId"));
     if (answer.status >= 500 && !c.get("isLoggedTogether"))
       writeLog({ event: "request_failed", level: "error", request_id: c.get("requestId"), error: errorForLog(error) });
     return answer;
@@ -98,8 +104,10 @@ function identify(loader: VersionLoader, cache?: ObjectCache): MiddlewareHandler
     headers.set("x-request-id", c.get("requestId"));
     headers.set("cache-control", "no-store");
     headers.set("x-content-type-options", "nosniff");
+    const waitedMs = Date.now() - arrivedMs;
+    countCall(c, waitedMs);
     const isSampled = c.res.status >= 500 || Math.random() < isolate.settings.LOG_SAMPLE_RATE;
-    if (isSampled && !c.get("isLoggedTogether")) writeLog(requestEntry(c, Date.now() - arrivedMs));
+    if (isSampled && !c.get("isLoggedTogether")) writeLog(requestEntry(c, waitedMs));
   };
 }
 

@@ -63,6 +63,8 @@ const Settings = z.object({
   SERVE_WITHOUT_EVENTS: Flag.default(false),
   /** Longest time until a shard exports an event to the bucket, where the trainer finds it. */
   EVENT_EXPORT_SECONDS: whole(1, 3600).default(60),
+  /** For how long an isolate counts calls before it sends the counts. */
+  CALL_COUNT_SECONDS: whole(0, 20).default(5),
   /** Origins whose pages may call, separated by commas. Empty: none. */
   CORS_ORIGINS: z
     .string()

@@ -1,10 +1,12 @@
 import { MEGABYTE } from "../shared/memory-cost.ts";
+import type { ProblemCode } from "../shared/problem.ts";
 import { createAdmission } from "./admission/admission.ts";
 import { createCustomerQuota } from "./admission/customer-quota.ts";
 import { type Caller, keyring } from "./auth.ts";
 import type { Bindings, Settings } from "./env.ts";
 import { popularItems } from "./events/popular-items.ts";
 import { shardLists } from "./events/shard-lists.ts";
+import type { PendingCalls } from "./live/counts.ts";
 import { artifactReader } from "./reading/artifact-reader.ts";
 import type { ObjectCache } from "./reading/cached-objects.ts";
 import { refreshedCache } from "./reading/refreshed-cache.ts";
@@ -32,6 +34,8 @@ export type EdgeEnv = {
     };
     /** The call was refused for want of capacity, and is counted in one line of the log with others. */
     isLoggedTogether?: true;
+    /** The code of the problem that the call was refused with. */
+    refusal?: ProblemCode;
     /** How a rank call was answered, for the log. */
     ranked?: Readonly<Record<string, string | number>>;
   };
@@ -77,6 +81,7 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     managementBodies: createCustomerQuota(MANAGEMENT_BODIES_MAX, MANAGEMENT_MS_MAX),
     /** Which rank calls are computed, and when. */
     admission: createAdmission(settings.QUEUE_MS_MAX),
+    pendingCalls: new Map() as PendingCalls,
     /** Whether the bucket has answered a moment ago. */
     readiness: refreshedCache<boolean>({ ...readyMs, readLockMs: READ_LOCK_MS }, 1),
   };

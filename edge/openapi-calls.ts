@@ -33,6 +33,7 @@ import {
   IdInQuery,
   ItemIds,
   List,
+  Live,
   Patch,
   RankedItems,
   Runs,
@@ -184,6 +185,17 @@ export const CALLS: readonly Call[] = [
       "At most 500 of the events that are live or at most eight days old. Older ones are part of the models that have learnt them.",
     scope: "manage",
     answers: [answer(200, EventsOfUser, "Events.")],
+    problems: ["unknown_field", "events_unavailable"],
+  },
+  {
+    ...at("get", "/v0/live", "viewLive"),
+    summary: "Shows what happened in the last hour, minute by minute",
+    description:
+      "Events by type, lists by strategy, refused calls by problem code, and the latency of lists. `*` stands for all types beyond 50. " +
+      "Lists and refusals are counted by the isolates of the Worker, which send their counts after some seconds. `newest_events` are " +
+      "at most 20.",
+    scope: "manage",
+    answers: [answer(200, Live, "The last hour.")],
     problems: ["unknown_field", "events_unavailable"],
   },
   {

@@ -76,17 +76,29 @@ export const Patch = z.strictObject({
 });
 export const Scenarios = z.object({ scenarios: z.array(z.object({ name: z.string() })) });
 export const EventsAnswer = z.object({ accepted: z.int(), duplicates: z.int() });
-export const EventsOfUser = z.object({
-  user_id: z.string(),
-  events: z.array(
-    z.object({
-      event_id: z.string(),
-      item_id: z.string(),
-      type: z.string(),
-      created_at: Time,
-      value: z.number().optional(),
-      rank_id: z.string().optional(),
-    }),
-  ),
+const EventFields = {
+  event_id: z.string(),
+  item_id: z.string(),
+  type: z.string(),
+  created_at: Time,
+  value: z.number().optional(),
+  rank_id: z.string().optional(),
+};
+export const EventsOfUser = z.object({ user_id: z.string(), events: z.array(z.object(EventFields)) });
+const Counts = z.record(z.string(), z.int());
+const Percentiles = z
+  .object({ p50: z.int(), p95: z.int(), p99: z.int() })
+  .nullable()
+  .meta({ description: "Milliseconds, each at most 42 % too high. Null without lists." });
+export const Live = z.object({
+  minutes: z
+    .array(z.object({ at: Time, events: Counts, lists: Counts, refusals: Counts, latency_ms: Percentiles }))
+    .meta({ description: "60 minutes, the oldest first. The last one is not over yet." }),
+  latency_ms: Percentiles.describe("Of all lists of the hour."),
+  events_from: Time.describe("Events that arrived before this time are not all counted."),
+  newest_events: z.array(z.object({ user_id: z.string(), arrived_at: Time, ...EventFields })),
+  sources: z
+    .object({ events: z.string(), lists: z.string(), refusals: z.string(), latency_ms: z.string() })
+    .meta({ description: "Where each number comes from, in a sentence." }),
 });
 export const Health = z.object({ status: z.string() });

@@ -17,6 +17,7 @@ const types = () =>
     RankedItems: z.output<typeof answers.RankedItems>;
     Event: z.input<typeof events.Event>;
     UserEvents: z.output<typeof answers.EventsOfUser>;
+    Live: z.output<typeof answers.Live>;
     Scenario: z.input<typeof scenarios.Scenario>;
     ScenarioList: z.output<typeof answers.Scenarios>;
     ModelSpec: z.input<typeof specs.ModelSpec>;
@@ -49,6 +50,7 @@ export type SimilarItemsRequest = Types["SimilarItemsRequest"];
 export type RankedItems = Types["RankedItems"];
 export type Event = Types["Event"];
 export type UserEvents = Types["UserEvents"];
+export type Live = Types["Live"];
 export type Scenario = Types["Scenario"];
 export type ScenarioList = Types["ScenarioList"];
 export type ModelSpec = Types["ModelSpec"];

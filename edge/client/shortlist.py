@@ -252,6 +252,10 @@ class Shortlist:
         """The user's recent events, the newest first."""
         return self.call("GET", f"/v0/users/{quote(str(user_id), safe='')}/events")
 
+    def view_live(self) -> Json:
+        """What happened in the last hour, minute by minute."""
+        return self.call("GET", "/v0/live")
+
     def erase_user(self, user_id: Id) -> Json:
         """Erases a user from all models, for good."""
         return self.call("POST", "/v0/users/erase", {"user_id": user_id})

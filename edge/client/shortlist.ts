@@ -11,6 +11,7 @@ import type {
   EvaluationReport,
   Event,
   ItemId,
+  Live,
   ModelChange,
   ModelList,
   ModelRecord,
@@ -259,6 +260,11 @@ export class Shortlist {
   /** The user's recent events, the newest first. */
   viewUserEvents(userId: string | number, options?: CallOptions): Promise<UserEvents> {
     return this.call("GET", `/v0/users/${encodeURIComponent(userId)}/events`, options);
+  }
+
+  /** What happened in the last hour, minute by minute. */
+  viewLive(options?: CallOptions): Promise<Live> {
+    return this.call("GET", "/v0/live", options);
   }
 
   /** Erases a user from all models, for good. */

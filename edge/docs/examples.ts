@@ -59,6 +59,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   activateVersion: { path: { ...MODEL, version: "20261124T093000000Z-1a2b3c4d" }, method: "activateVersion" },
   eraseUser: { path: { user_id: "u17" }, method: "eraseUser" },
   eraseGivenUser: { body: { user_id: "u17" } },
+  viewLive: { method: "viewLive" },
   live: {},
   ready: {},
 };

@@ -39,7 +39,11 @@ export const TASKS: readonly Task[] = [
     introduction: "For a user who asks to be forgotten.",
     calls: ["eraseUser", "eraseGivenUser"],
   },
-  { name: "Watch the service", introduction: "For monitors. These calls need no key.", calls: ["live", "ready"] },
+  {
+    name: "Watch the service",
+    introduction: "What happened in the last hour, and calls for monitors, which need no key.",
+    calls: ["viewLive", "live", "ready"],
+  },
 ];
 
 /** The task that a call belongs to. */

@@ -11,12 +11,15 @@ import { EventMarks, eventFileKey, learntMarksKey } from "../../shared/events/ev
 import type { LiveEvent } from "../../shared/events/live-events.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { type Bindings, settingsOf } from "../env.ts";
+import type { CallMinute } from "../live/counts.ts";
 import { within } from "../reading/waiting.ts";
 import { writeLog } from "../request-log.ts";
+import { addCalls, callsFrom } from "./call-minutes.ts";
 import { countUsers } from "./count-users.ts";
 import { fileBytes, lastInFiles, nextFileEnd } from "./event-files.ts";
+import { EventMinutes } from "./event-minutes.ts";
 import { compactUnlearnt, removeLearnt } from "./old-events.ts";
-import type { Appended, EventsOfUser, ItemCount, ShardPlace, ShardRpc } from "./shard-rpc.ts";
+import type { Appended, EventsOfUser, ItemCount, LiveCounts, ShardPlace, ShardRpc } from "./shard-rpc.ts";
 import { ShardTables } from "./shard-tables.ts";
 import { appendEvents, eraseUser, eventsAfter, forgetErased, knownIdsOf } from "./user-events.ts";
 
@@ -40,6 +43,7 @@ const COUNTED_MAX = 20;
 
 export class EventShard extends DurableObject<Bindings> implements ShardRpc {
   readonly #tables = new ShardTables(this.ctx.storage.sql);
+  readonly #minutes = new EventMinutes(this.#tables);
   readonly #fullUntilMs = new Map<UserId, number>();
   readonly #counted = new Map<string, { readonly atMs: number; readonly counts: ItemCount[] }>(); // by types and limit
   #failures = 0;
@@ -89,6 +93,18 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
     const untilMs = Date.now() + ERASED_MS;
     await this.#wakeAt(untilMs);
     this.ctx.storage.transactionSync(() => eraseUser(this.#tables, user, untilMs));
+  }
+
+  async liveCounts(fromMinute: number): Promise<LiveCounts> {
+    return this.#minutes.from(fromMinute);
+  }
+
+  async addCalls(minutes: readonly CallMinute[]): Promise<void> {
+    this.ctx.storage.transactionSync(() => addCalls(this.#tables, minutes));
+  }
+
+  async callsFrom(minute: number): Promise<CallMinute[]> {
+    return callsFrom(this.#tables, minute);
   }
 
   override async alarm(): Promise<void> {

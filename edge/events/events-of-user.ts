@@ -94,7 +94,8 @@ export async function askShardsOf<T>(c: Context<EdgeEnv>, user: UserId, asking: 
   return askShards(c, await c.get("isolate").eventShards.shardsOf(customer, user, asking.access), asking);
 }
 
-async function askShards<T>(
+/** Asks shards at once. Throws ShardError. */
+export async function askShards<T>(
   c: Context<EdgeEnv>,
   names: readonly string[],
   { access: { nowMs }, ask }: Asking<T>,

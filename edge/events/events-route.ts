@@ -179,7 +179,7 @@ function sumOf(answers: readonly Appended[], { dropped, events }: Sent) {
   return { accepted, duplicates: events.length - accepted };
 }
 
-const shownEvent = ({ event_id, item_id, type, created_at, value, rank_id }: StoredEvent): object => ({
+export const shownEvent = ({ event_id, item_id, type, created_at, value, rank_id }: StoredEvent): object => ({
   event_id,
   item_id,
   type,

@@ -3,6 +3,7 @@
 import type { StoredEvent } from "../../shared/events/event.ts";
 import type { LiveEvent } from "../../shared/events/live-events.ts";
 import type { ItemId, UserId } from "../../shared/ids.ts";
+import type { CallMinute, Counts } from "../live/counts.ts";
 import { sleep, within } from "../reading/waiting.ts";
 
 /** An event before its shard has numbered it. */
@@ -20,6 +21,15 @@ export type Appended =
 /** How many users have had an event with the item. */
 export type ItemCount = { readonly item: ItemId; readonly users: number };
 
+/** What a shard has stored lately. */
+export type LiveCounts = {
+  readonly minutes: readonly { readonly minute: number; readonly events: Readonly<Counts> }[];
+  /** Events that arrived until this time may be missing in the counts. */
+  readonly uncountedMs: number;
+  /** The newest events, the last one first, with the time of their arrival. */
+  readonly newest: readonly (StoredEvent & { readonly at: number })[];
+};
+
 export type ShardRpc = {
   /** Stores all events, or none. */
   append(place: ShardPlace, batch: readonly EventsOfUser[]): Promise<Appended>;
@@ -33,6 +43,12 @@ export type ShardRpc = {
   popularItems(types: readonly string[], limit: number): Promise<ItemCount[]>;
   /** Removes the user's events, and drops those that arrive within the next hour. */
   erase(user: UserId): Promise<void>;
+  /** The shard's events from a minute on. */
+  liveCounts(fromMinute: number): Promise<LiveCounts>;
+  /** Adds the calls that an isolate has counted. */
+  addCalls(minutes: readonly CallMinute[]): Promise<void>;
+  /** The calls of all isolates from a minute on. */
+  callsFrom(minute: number): Promise<CallMinute[]>;
 };
 
 /** The binding EVENTS. */

@@ -90,6 +90,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
   };
   await succeeds("changeModel", "PATCH", "/v0/models/late", { train_schedule: "@hourly" });
   await succeeds("listRuns", "GET", "/v0/models/late/runs");
+  await succeeds("viewModel", "GET", "/v0/models/late");
   await succeeds("listVersions", "GET", "/v0/models/late/versions");
   const scenarios = "/v0/models/late/scenarios";
   await succeeds("storeScenario", "PUT", `${scenarios}/home`, { limit: 3, max_per_value: { category: 1 } });
@@ -98,6 +99,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
   await succeeds("deleteScenario", "DELETE", `${scenarios}/home`);
   await succeeds("postEvents", "POST", "/v0/events", { events: [{ user_id: "ann", item_id: "it1", type: "view" }] });
   await succeeds("viewUserEvents", "GET", "/v0/users/Zo%C3%AB/events");
+  await succeeds("viewLive", "GET", "/v0/live");
   await succeeds("rankByQuery", "GET", "/v0/models/texts/rank?user_id=ann&limit=3");
   await succeeds("rankByBody", "POST", "/v0/models/texts/rank", { user_id: "ann", limit: 3 });
   await succeeds("similarByQuery", "GET", "/v0/models/texts/similar_items?item_id=it1&return=scores,metadata,reasons");

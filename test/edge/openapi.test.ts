@@ -71,12 +71,12 @@ test.each([
   const text = JSON.stringify(requestBody);
   expect(words.filter((word) => !text.includes(word))).toEqual([]);
 });
-test("calls on models, users and events need a key and others do not, operation ids are distinct, and the server is the document's", () => {
+test("calls on models, users, events and the last hour need a key and others do not, operation ids are distinct, and the server is the document's", () => {
   const operations = Object.entries(document.paths).flatMap(([path, all]) =>
     Object.values(all).map((one) => ({ path, one })),
   );
   for (const { path, one } of operations)
-    expect(one.security.length).toBe(/^\/v0\/(models|users|events)/.test(path) ? 1 : 0);
+    expect(one.security.length).toBe(/^\/v0\/(models|users|events|live)/.test(path) ? 1 : 0);
   expect(new Set(operations.map(({ one }) => one.operationId)).size).toBe(operations.length);
   expect(document.servers).toEqual([{ url: "/" }]);
 });

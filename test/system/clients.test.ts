@@ -96,6 +96,7 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
 
   await client.events({ user_id: "u4", item_id: "i3", type: "view" });
   expect((await client.viewUserEvents("u4")).events).toMatchObject([{ item_id: "i3", type: "view" }]);
+  expect((await client.viewLive()).newest_events).toMatchObject([{ user_id: "u4", item_id: "i3", type: "view" }]);
 
   expect(await client.storeScenario("shop", "home", { limit: 4 })).toEqual({ limit: 4 });
   expect(await client.viewScenario("shop", "home")).toEqual({ limit: 4 });
