@@ -1,5 +1,6 @@
 /** The form in which each call of the API is described. */
 import type { z } from "zod";
+import { MANAGEMENT_BODY_BYTES_MAX } from "../shared/api.ts";
 import type { Scope } from "../shared/key-record.ts";
 import type { ProblemCode } from "../shared/problem.ts";
 
@@ -29,3 +30,31 @@ export type Call = {
   /** In addition to the problems of every call with this scope. */
   readonly problems: readonly ProblemCode[];
 };
+
+type Described = (name: string, schema: z.ZodType, description: string) => Parameter;
+export const at = (method: Call["method"], path: string, id: string) => ({ method, path, id });
+export const query: Described = (name, schema, description) => ({ name, in: "query", description, schema });
+export const header: Described = (name, schema, description) => ({ name, in: "header", description, schema });
+export const answer = (status: number, schema: z.ZodType, description: string): Answer => ({
+  status,
+  description,
+  schema,
+});
+export const required = (schema: z.ZodType) => ({ schema, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: true });
+
+/** Faults of any body. */
+export const BODY_FAULTS: readonly ProblemCode[] = [
+  "invalid_json",
+  "invalid_parameter",
+  "missing_field",
+  "unknown_field",
+  "body_too_large",
+  "unsupported_media_type",
+];
+/** Faults of queries over attributes. */
+export const SHAPE_FAULTS: readonly ProblemCode[] = [
+  "invalid_filter",
+  "unknown_attribute",
+  "filter_type_mismatch",
+  "filter_too_large",
+];

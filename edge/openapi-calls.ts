@@ -1,30 +1,20 @@
 import { z } from "zod";
 import {
-  CURSOR_CHARACTERS_MAX,
   EraseRequest,
   ITEM_IDS_MAX,
-  LIST_LIMIT_DEFAULT,
-  LIST_LIMIT_MAX,
-  MANAGEMENT_BODY_BYTES_MAX,
   RANK_BODY_BYTES_MAX,
   RANK_LIMIT_DEFAULT,
   RANK_LIMIT_MAX,
   RankBody,
   SimilarBody,
 } from "../shared/api.ts";
-import { EvaluationAnswer, EvaluationQuestion, EvaluationReport, ScenarioAnswer } from "../shared/evaluation-report.ts";
 import { EVENTS_BODY_BYTES_MAX, EventsBody } from "../shared/events/event.ts";
-import { ModelStatus } from "../shared/live-pointer.ts";
-import { ModelRecord } from "../shared/model-record.ts";
-import { ModelName, ModelSpec } from "../shared/model-spec.ts";
+import { ModelName } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
-import { RUNS_KEPT } from "../shared/run-record.ts";
-import { SCENARIO_BYTES_MAX, Scenario } from "../shared/scenario.ts";
 import { Detail, RETURN_MAX } from "../shared/shaping-fields.ts";
-import type { Answer, Call, Parameter } from "./openapi-call.ts";
+import { answer, at, BODY_FAULTS, type Call, header, query, required, SHAPE_FAULTS } from "./openapi-call.ts";
+import { MANAGEMENT_CALLS } from "./openapi-management.ts";
 import {
-  Deleted,
-  DryRun,
   Erased,
   EventsAnswer,
   EventsOfUser,
@@ -32,31 +22,10 @@ import {
   IdInList,
   IdInQuery,
   ItemIds,
-  List,
   Live,
-  Patch,
   RankedItems,
-  Runs,
-  Scenarios,
-  Versions,
 } from "./openapi-schemas.ts";
 
-type Described = (name: string, schema: z.ZodType, description: string) => Parameter;
-const at = (method: Call["method"], path: string, id: string) => ({ method, path, id });
-const query: Described = (name, schema, description) => ({ name, in: "query", description, schema });
-const header: Described = (name, schema, description) => ({ name, in: "header", description, schema });
-const answer = (status: number, schema: z.ZodType, description: string): Answer => ({ status, description, schema });
-const required = (schema: z.ZodType) => ({ schema, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: true });
-const nothing = { schema: z.strictObject({}), bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: false };
-
-const BODY_FAULTS: readonly ProblemCode[] = [
-  "invalid_json",
-  "invalid_parameter",
-  "missing_field",
-  "unknown_field",
-  "body_too_large",
-  "unsupported_media_type",
-];
 const RANK_FAULTS: readonly ProblemCode[] = [
   "events_unavailable",
   "limit_out_of_range",
@@ -66,25 +35,12 @@ const RANK_FAULTS: readonly ProblemCode[] = [
   "user_record_unavailable",
   "overloaded",
 ];
-const SHAPE_FAULTS: readonly ProblemCode[] = [
-  "invalid_filter",
-  "unknown_attribute",
-  "filter_type_mismatch",
-  "filter_too_large",
-];
 const RANKED = answer(
   200,
   z.union([ItemIds, RankedItems]),
   "Item ids, most relevant first; with `return`, an object. Fewer items than `limit`, or none, are a normal answer.",
 );
 const SCENARIO = query("scenario", ModelName, "A scenario, whose fields are the defaults of this call.");
-const SCENARIO_PATH = "/v0/models/{model_name}/scenarios/{scenario_name}";
-const IF_MATCH = header(
-  "if-match",
-  z.string().max(200),
-  "The ETag of the scenario to be changed; else precondition_failed.",
-);
-const STORED_SCENARIO = answer(200, z.looseObject(Scenario.shape), "The scenario. The header ETag names its content.");
 const USER = query("user_id", IdInQuery, "The user's id, as in the model's data.");
 const Limit = z.int().min(1).max(RANK_LIMIT_MAX).default(RANK_LIMIT_DEFAULT);
 const LIMIT = query("limit", Limit, "The largest number of ids.");
@@ -105,7 +61,6 @@ const ITEM_IDS = query(
     .meta({ examples: [["i3", "i8"]] }),
   "Only these items are ranked, also those that the user has seen. Ids that contain a comma need a body.",
 );
-const RECORD = answer(200, ModelRecord, "The model's record.");
 const ERASED = answer(202, Erased, "From the time `honoured_by` on, no edge uses stored data of the user.");
 
 export const CALLS: readonly Call[] = [
@@ -198,177 +153,7 @@ export const CALLS: readonly Call[] = [
     answers: [answer(200, Live, "The last hour.")],
     problems: ["unknown_field", "events_unavailable"],
   },
-  {
-    ...at("get", "/v0/models/{model_name}/scenarios", "listScenarios"),
-    summary: "Lists the model's scenarios",
-    description: "Their names only.",
-    scope: "manage",
-    answers: [answer(200, Scenarios, "Sorted by name.")],
-    problems: ["unknown_field", "model_not_found"],
-  },
-  {
-    ...at("get", SCENARIO_PATH, "viewScenario"),
-    summary: "Shows a scenario",
-    description: "The fields as they were stored. The header ETag names this content, for a change with If-Match.",
-    scope: "manage",
-    answers: [STORED_SCENARIO],
-    problems: ["unknown_field", "model_not_found", "scenario_not_found"],
-  },
-  {
-    ...at("put", SCENARIO_PATH, "storeScenario"),
-    summary: "Creates or replaces a scenario: named defaults for rank calls",
-    description:
-      "It is checked against the live version, and takes effect at every edge within ten seconds. It outlives versions: parts that do " +
-      "not fit a later version are left out of answers. The header x-scenario-problem and `scenario_problems` in the record say so.",
-    scope: "manage",
-    parameters: [IF_MATCH],
-    body: { schema: Scenario, bytesMax: SCENARIO_BYTES_MAX, isRequired: true },
-    answers: [STORED_SCENARIO],
-    problems: [
-      ...BODY_FAULTS,
-      ...SHAPE_FAULTS,
-      "limit_out_of_range",
-      "model_not_found",
-      "scenario_not_found",
-      "too_many_scenarios",
-      "precondition_failed",
-    ],
-  },
-  {
-    ...at("delete", SCENARIO_PATH, "deleteScenario"),
-    summary: "Deletes a scenario",
-    description: "Rank calls that name it are then refused with scenario_not_found, at every edge within ten seconds.",
-    scope: "manage",
-    answers: [answer(200, z.object({ message: z.string(), name: z.string() }), "The scenario is deleted.")],
-    problems: ["unknown_field", "invalid_json", "model_not_found", "scenario_not_found"],
-  },
-  {
-    ...at("post", "/v0/models", "createModel"),
-    summary: "Creates a model and starts its training",
-    description:
-      "The user ids and the item ids are two columns of the interaction query. Features are further columns of a source, each named " +
-      "once. Without features, every further column is a feature. There must be at least 2 items and at least one positive interaction.",
-    scope: "manage",
-    parameters: [
-      query(
-        "dry_run",
-        z.enum(["true", "false"]).default("false"),
-        "true: connects, reads a sample within 25 s, reports the findings, and creates nothing. A customer has one dry run at a time. " +
-          "A source that cannot be read is invalid_parameter, with the code of the reason as stage_code.",
-      ),
-      header(
-        "idempotency-key",
-        z.string().max(255),
-        "A repetition of the request with the same key creates nothing. It returns the model's record, with the header idempotent-replayed.",
-      ),
-    ],
-    body: required(ModelSpec),
-    answers: [
-      answer(201, ModelRecord, "The new model's record. The header Location has its address."),
-      answer(200, DryRun, "The findings of a dry run. Nothing is created."),
-    ],
-    problems: [...BODY_FAULTS, "model_exists", "idempotency_conflict", "quota_exceeded", "overloaded"],
-  },
-  {
-    ...at("get", "/v0/models", "listModels"),
-    summary: "Lists the customer's models",
-    description: "All of them, in any state, page by page.",
-    scope: "manage",
-    parameters: [
-      query("limit", z.int().min(1).max(LIST_LIMIT_MAX).default(LIST_LIMIT_DEFAULT), "The largest number of records."),
-      query("cursor", z.string().min(1).max(CURSOR_CHARACTERS_MAX), "`next_cursor` of the previous page."),
-      query("status", ModelStatus, "Only models in this state."),
-    ],
-    answers: [answer(200, List, "Records, sorted by name.")],
-    problems: ["invalid_parameter", "unknown_field", "limit_out_of_range"],
-  },
-  {
-    ...at("get", "/v0/models/{model_name}", "viewModel"),
-    summary: "Shows a model's record",
-    description: "Status, progress of a training, counts of the data, metrics and, after a failure, its reason.",
-    scope: "manage",
-    answers: [RECORD],
-    problems: ["unknown_field", "model_not_found"],
-  },
-  {
-    ...at("patch", "/v0/models/{model_name}", "changeModel"),
-    summary: "Changes a model's schema, connectors or schedule (JSON merge patch)",
-    description:
-      "Fields that are not sent stay as they are, and null removes an optional one. A changed schema starts a training.",
-    scope: "manage",
-    body: required(Patch),
-    answers: [RECORD],
-    problems: [...BODY_FAULTS, "model_not_found", "model_busy"],
-  },
-  {
-    ...at("delete", "/v0/models/{model_name}", "deleteModel"),
-    summary: "Deletes a model and everything made for it",
-    description: "Possible in every state. Ranking stops within seconds, and nothing can be restored.",
-    scope: "manage",
-    answers: [
-      answer(200, Deleted, "The model is deleted."),
-      answer(202, Deleted, "The model no longer ranks. Its run is being stopped, or its files are being removed."),
-    ],
-    problems: ["unknown_field", "invalid_json", "body_too_large", "model_not_found"],
-  },
-  {
-    ...at("post", "/v0/models/{model_name}/train", "trainModel"),
-    summary: "Starts a training now",
-    description: "Reads the data again. The live version goes on ranking, and stays if the new one is worse.",
-    scope: "manage",
-    body: nothing,
-    answers: [{ ...RECORD, status: 202 }],
-    problems: [...BODY_FAULTS, "model_not_found", "model_busy"],
-  },
-  {
-    ...at("get", "/v0/models/{model_name}/runs", "listRuns"),
-    summary: "Lists the model's ended trainings, newest first",
-    description:
-      `The last ${RUNS_KEPT}, and the last ${RUNS_KEPT} whose version was refused, with their report. The training under way is in ` +
-      "the model's record.",
-    scope: "manage",
-    answers: [answer(200, Runs, "Runs with their stages, outcome and, after a failure, its reason.")],
-    problems: ["unknown_field", "model_not_found"],
-  },
-  {
-    ...at("get", "/v0/models/{model_name}/versions", "listVersions"),
-    summary: "Lists the versions that can be activated, newest first",
-    description: "The newest ones and all of the last day. Older ones are removed.",
-    scope: "manage",
-    answers: [answer(200, Versions, "Versions.")],
-    problems: ["unknown_field", "model_not_found"],
-  },
-  {
-    ...at("post", "/v0/models/{model_name}/versions/{version}/activate", "activateVersion"),
-    summary: "Makes a version live: roll back or forward within seconds",
-    description: "The next training may replace it, if its version is not worse.",
-    scope: "manage",
-    body: nothing,
-    answers: [RECORD],
-    problems: [...BODY_FAULTS, "model_not_found", "version_not_found"],
-  },
-  {
-    ...at("get", "/v0/models/{model_name}/evaluation", "viewEvaluation"),
-    summary: "Shows the evaluation report of the live version",
-    description: "How the data were split, which candidates were tried, how good each was and which was chosen.",
-    scope: "manage",
-    answers: [answer(200, EvaluationReport, "The report.")],
-    problems: ["unknown_field", "model_not_found", "model_not_active"],
-  },
-  {
-    ...at("post", "/v0/models/{model_name}/evaluation", "evaluateGiven"),
-    summary: "Evaluates the live version for given users or items, for each value of an attribute, or with a scenario",
-    description:
-      "The body has one of `user_ids`, `item_ids`, `user_attribute`, `item_attribute` and `scenario`. The figures come from the same " +
-      "ranked lists as the report. For users they tell how good their lists were, for items how often the item was found, and for an " +
-      "attribute both, by value. Ids are written as in rank calls: text of at most 256 bytes, or integers within ±(2^53 − 1). For a " +
-      "scenario, up to 5,000 lists are made again without and with it, and the answer has relevance, coverage, Gini coefficient and " +
-      "popularity percentile of both, with 95 % intervals. This takes up to 20 seconds; a customer has one such question at a time.",
-    scope: "manage",
-    body: required(EvaluationQuestion),
-    answers: [answer(200, z.union([EvaluationAnswer, ScenarioAnswer]), "The figures.")],
-    problems: [...BODY_FAULTS, "unknown_attribute", "model_not_found", "model_not_active", "scenario_not_found"],
-  },
+  ...MANAGEMENT_CALLS,
   {
     ...at("post", "/v0/users/erase", "eraseGivenUser"),
     summary: "Erases the user whose id is in the body, which may be any id",

@@ -1,4 +1,5 @@
 /** The client of the ranking service, for browsers, Workers, Node, Deno and Bun. At run time it imports nothing. */
+import type { CallOptions, ClientOptions, WaitOptions } from "./options.ts";
 import type {
   Bare,
   DeletedModel,
@@ -28,36 +29,8 @@ import type {
   VersionList,
 } from "./requests-and-answers.ts";
 
+export type * from "./options.ts";
 export type * from "./requests-and-answers.ts";
-
-export type ClientOptions = {
-  /** The address of the edge, such as https://rank.example.com. */
-  readonly url: string;
-  readonly apiKey: string;
-  /** Sent with every call. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Longest time of a call with its retries. Default: 10 s for ranking, 40 s for management, 60 s for events. */
-  readonly timeoutMs?: number;
-  /** Events that are passed within this time are sent together. Default: 0. */
-  readonly batchMs?: number;
-  /** Used instead of the global fetch: a service binding of a Worker, for example. */
-  readonly fetch?: typeof fetch;
-};
-
-export type CallOptions = {
-  readonly signal?: AbortSignal;
-  readonly timeoutMs?: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Receives every response, for its headers. */
-  readonly onResponse?: (response: Response) => void;
-};
-
-export type WaitOptions = {
-  readonly signal?: AbortSignal;
-  readonly timeoutMs?: number;
-  /** Receives the model's record every two seconds. */
-  readonly onRecord?: (record: ModelRecord) => void;
-};
 
 type CallRequest = CallOptions & {
   /** Text is sent as it is. */

@@ -71,7 +71,7 @@ test.each([
   const text = JSON.stringify(requestBody);
   expect(words.filter((word) => !text.includes(word))).toEqual([]);
 });
-test("calls on models, users, events and the last hour need a key and others do not, operation ids are distinct, and the server is the document's", () => {
+test("all calls but those of monitors need a key, operation ids are distinct, and the server is the document's", () => {
   const operations = Object.entries(document.paths).flatMap(([path, all]) =>
     Object.values(all).map((one) => ({ path, one })),
   );
