@@ -4,7 +4,7 @@ import { localRidge } from "./linear/local-ridge.ts";
 import { ridgeOf } from "./linear/ridge.ts";
 import { type Method, reportProgress, type TrainingData } from "./model.ts";
 import { addCoOccurrences, coOccurrence, forEachRow, itemWeights, pairsOf } from "./statistics/co-occurrence.ts";
-import { between, sparsity, timesChosen } from "./statistics/histories.ts";
+import { between, halfLives, sparsity, timesChosen } from "./statistics/histories.ts";
 import { learnedSets, type ValueParams, withValues } from "./statistics/valued-histories.ts";
 import type { RowSum } from "./weights/row-sum.ts";
 import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
@@ -18,6 +18,8 @@ export type LocalRidgeParams = ValueParams & {
   readonly penaltyExponent: number;
   /** When scoring, a history entry has the weight e^(−position / recentScale); 0: all entries weigh 1. */
   readonly recentScale: number;
+  /** When scoring, an entry of this age weighs half; absent: times do not matter. */
+  readonly halfLifeDays?: number;
   /** Largest number of items in one target's regression. */
   readonly neighbours: number;
 };
@@ -46,6 +48,7 @@ export const localSetRidge: Method<LocalRidgeParams> = {
     return withValues<LocalRidgeParams>(data, [
       first,
       { ...first, recentScale: 10 },
+      ...halfLives(data).map((halfLifeDays) => ({ ...first, halfLifeDays })),
       ...(first.lambda === dense.lambda ? [sparse] : [sparse, dense]),
       { ...sparse, recentScale: 10 },
       { ...dense, lambda: 30, penaltyExponent: 0 },
@@ -89,7 +92,7 @@ export const localSetRidge: Method<LocalRidgeParams> = {
       },
       (fraction) => reportProgress(context, 0.3 + 0.7 * fraction, "solving for each item"),
     );
-    const terms = [{ weighting: setWeighting(params.recentScale), matrix }];
+    const terms = [{ weighting: setWeighting(params.recentScale, params.halfLifeDays), matrix }];
     return fittedLinear("local_ridge", params, { itemCount, terms, uses: timesChosen(data) });
   },
 };

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { ItemIndex } from "../../../shared/ids.ts";
+import { POPULARITY } from "../../../shared/manifest.ts";
 import { historyOf } from "../../../shared/rank.ts";
 import { topK } from "../../../shared/top-k.ts";
 import { BLEND, blendParams, methodNamed, partsOf } from "../../learn/blends.ts";
@@ -20,6 +21,8 @@ const WEIGHTS = [0, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6] as const;
 const MODELS_MAX = 8;
 const PARTS_MAX = 5;
 const STEPS_MAX = 12;
+/** Half-lives of popularity as a part. */
+const TREND_DAYS = [7, 30] as const;
 /** Relative gain that every change of a weight must reach: each part makes the model more expensive to serve. */
 const GAIN_MIN = 0.003;
 const LISTS_MAX = 1500;
@@ -74,14 +77,16 @@ export async function tryBlend(state: SelectState): Promise<void> {
 const isSame = (a: Candidate, b: Candidate) => isSameChoice(choiceOf(a), choiceOf(b));
 const round = (share: number) => Number(share.toPrecision(3));
 
-/** The parts of the best trial, then those of the next ones, as far as they are fitted. */
-function modelsToBlend({ tried, context }: SelectState): Candidate[] {
+/** The parts of the best trial, then those of the next ones, as far as they are fitted, and popularity in the last weeks. */
+function modelsToBlend({ tried, context, methods }: SelectState): Candidate[] {
   const models: Candidate[] = [];
   for (const part of tried.flatMap(separateParts)) {
     if (context.parts.missing(part).length > 0 || models.some((model) => isSame(model, part))) continue;
     models.push(part);
   }
-  return models.slice(0, MODELS_MAX);
+  const popularity = methods[POPULARITY];
+  const trends = popularity ? TREND_DAYS.map((halfLifeDays) => ({ method: popularity, params: { halfLifeDays } })) : [];
+  return [...models.slice(0, MODELS_MAX), ...trends];
 }
 
 /** The scores that the models give to the best items of each of them, for one history. */

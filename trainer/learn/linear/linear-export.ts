@@ -11,7 +11,7 @@ import {
   encodeWithin,
   leastBytes,
 } from "../weights/weight-encoding.ts";
-import type { HistoryWeighting, LinearModel, LinearTerm } from "./linear-model.ts";
+import { HALVINGS_MAX, type HistoryWeighting, type LinearModel, type LinearTerm } from "./linear-model.ts";
 
 export type FittedLinear = FittedModel & { readonly linear: LinearModel };
 
@@ -106,8 +106,8 @@ function biasScores(graph: GraphBuilder, { values, scale }: EncodedBias, file: E
 function weighedHistories(graph: GraphBuilder, items: string) {
   const made = new Map<string, WeighedHistory>();
   return ({ weighting }: LinearTerm): WeighedHistory => {
-    const { distinct, scale, window } = weighting;
-    const key = [distinct, scale, window].join();
+    const { distinct, scale, window, halfLifeDays } = weighting;
+    const key = [distinct, scale, window, halfLifeDays].join();
     const weighed = made.get(key) ?? weighedHistory(graph, items, weighting);
     made.set(key, weighed);
     return weighed;
@@ -115,9 +115,10 @@ function weighedHistories(graph: GraphBuilder, items: string) {
 }
 
 function weighedHistory(graph: GraphBuilder, all: string, weighting: HistoryWeighting): WeighedHistory {
-  const { distinct, scale, window } = weighting;
+  const { distinct, scale, window, halfLifeDays } = weighting;
   const [first, end, axis] = [-window, END, 0].map((value) => graph.constant(int64([1], value)));
-  const items = graph.op("Slice", [all, first!, end!, axis!]);
+  const newest = (value: string) => graph.op("Slice", [value, first!, end!, axis!]);
+  const items = newest(all);
   // Position 0 is the newest entry, which stands last.
   const count = graph.op("Reshape", [graph.op("Shape", [items]), graph.constant(int64([0]))]);
   const ascending = graph.op("Range", [graph.constant(int64([], 0)), count, graph.constant(int64([], 1))]);
@@ -127,9 +128,16 @@ function weighedHistory(graph: GraphBuilder, all: string, weighting: HistoryWeig
   const places = asFloat(positions);
   const rate = graph.constant(float32([], Number.isFinite(scale) ? -1 / scale : 0));
   const byPosition = graph.op("Exp", [graph.op("Mul", [places, rate])]);
-  if (!distinct) return { items, weights: byPosition };
+  const recency = halfLifeDays === undefined ? byPosition : graph.op("Mul", [byPosition, byAge()]);
+  if (!distinct) return { items, weights: recency };
   const isNewest = asFloat(isNewestOfItem(graph, items, positions));
-  return { items, weights: graph.op("Mul", [byPosition, isNewest]) };
+  return { items, weights: graph.op("Mul", [recency, isNewest]) };
+
+  function byAge(): string {
+    const ages = newest(graph.input("ages_days", "float32", ["L"]));
+    const logs = graph.op("Mul", [ages, graph.constant(float32([], -Math.LN2 / halfLifeDays!))]);
+    return graph.op("Exp", [graph.op("Max", [logs, graph.constant(float32([], -HALVINGS_MAX * Math.LN2))])]);
+  }
 }
 
 /** bool [L]: no newer entry has the same item. */

@@ -8,7 +8,12 @@ export type HistoryWeighting = {
   readonly scale: number;
   /** Number of newest entries that are read; older ones weigh 0. */
   readonly window: number;
+  /** An entry of this age weighs half, one of twice the age a quarter, down to 2^−HALVINGS_MAX. Absent: times do not matter. */
+  readonly halfLifeDays?: number;
 };
+
+/** Very old histories keep a weight, so that they are still ranked for. */
+export const HALVINGS_MAX = 20;
 
 /** The part of a model that reads the history through one weighting. */
 export type LinearTerm = { readonly weighting: HistoryWeighting; readonly matrix: WeightMatrix };
@@ -28,11 +33,15 @@ export type LinearModel = {
 /** Largest length of a history that is read as a set. */
 export const SET_HISTORY_MAX = 500;
 
-/** Reads a history as a set in which newer entries count more: e^(−position / recentScale). 0: all entries count alike. */
-export const setWeighting = (recentScale: number): HistoryWeighting => ({
+/**
+ * Reads a history as a set in which newer entries count more: e^(−position / recentScale) · 2^(−age / halfLifeDays). 0: all entries
+ * count alike.
+ */
+export const setWeighting = (recentScale: number, halfLifeDays = 0): HistoryWeighting => ({
   distinct: true,
   scale: recentScale > 0 ? recentScale : Number.POSITIVE_INFINITY,
   window: SET_HISTORY_MAX,
+  ...(halfLifeDays > 0 && { halfLifeDays }),
 });
 
 export const AS_SET = setWeighting(0);

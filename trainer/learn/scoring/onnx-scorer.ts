@@ -16,9 +16,14 @@ export async function openScorer(exported: ExportedModel, itemCount: number): Pr
     intraOpNumThreads: 1,
     interOpNumThreads: 1,
   });
+  const readsAges = session.inputNames.includes("ages_days");
   return {
-    async score({ items }) {
-      const feeds = { items: new ort.Tensor("int32", Int32Array.from(items), [items.length]) };
+    async score({ items, agesDays }) {
+      const dims = [items.length];
+      const feeds = {
+        items: new ort.Tensor("int32", Int32Array.from(items), dims),
+        ...(readsAges && { ages_days: new ort.Tensor("float32", Float32Array.from(agesDays), dims) }),
+      };
       const scores = (await session.run(feeds)).scores?.data;
       if (!(scores instanceof Float32Array) || scores.length !== itemCount) {
         throw new Error(`The graph must answer float32 [${itemCount}] named "scores"; it answered ${scores?.length}.`);

@@ -49,6 +49,19 @@ export function countItems({ items, itemCount }: Histories): Float64Array {
   return counts;
 }
 
+/** Half-lives of histories in days that are worth trying: none where most users have all their interactions within a day. */
+export function halfLives({ userCount, userStart, times }: Interactions): readonly number[] {
+  let long = 0;
+  for (let user = 0; user < userCount; user++) {
+    const [first, end] = [userStart[user]!, userStart[user + 1]!];
+    if (end > first && times[end - 1]! - times[first]! > SECONDS_PER_DAY) long++;
+  }
+  return long > LONG_FRACTION_MIN * userCount ? [30, 180] : [];
+}
+
+const SECONDS_PER_DAY = 86_400;
+const LONG_FRACTION_MIN = 0.1;
+
 /** True when an interaction is negative. */
 export const hasNegatives = ({ positive }: Interactions): boolean => positive.includes(0);
 

@@ -64,6 +64,17 @@ test("the search begins with the weights of the best trial when that is a blend"
   const found = state.tried.filter(({ method }) => method.partMethods).map(({ params }) => partsOf(params));
   expect(found[0]!.map(({ method }) => method).sort()).toEqual(["noisy1", "noisy2"]);
 });
+test("popularity in the last weeks is a part where it helps, though it was no candidate", async () => {
+  const popularity: Method = {
+    ...noisy,
+    name: "popularity",
+    fit: async (data, params) =>
+      fittedLinear("popularity", params, { itemCount: data.itemCount, terms: [], bias: wanted }),
+  };
+  const state = await stateOf([[1, 400]]);
+  await tryBlend({ ...state, methods: { ...state.methods, popularity } });
+  expect(partsOf(best(state).params).map(({ method }) => method)).toContain("popularity");
+});
 test.each([
   [
     "there is nothing to add to a model that knows all",

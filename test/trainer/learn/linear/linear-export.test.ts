@@ -22,6 +22,8 @@ test.each([
   ["all entries alike", each],
   ["as a set", AS_SET],
   ["as a decaying set", setWeighting(2)],
+  ["as a set that forgets by days", setWeighting(0, 3)],
+  ["as a set of entries too old to tell apart", setWeighting(0, 0.01)],
   ["only the newest two", { ...each, window: 2 }],
   ["decaying by position", { ...each, scale: 1 / Math.LN2 }],
 ])("the graph weighs a history as the reference does: %s", async (_, weighting) => {
@@ -41,7 +43,7 @@ test.each([
 ])("%s: onnxruntime-web in wasm and onnxruntime-node give the same scores", async (_, matrix, weightBytesMax) => {
   const terms = [
     { weighting: AS_SET, matrix },
-    { weighting: decay, matrix },
+    { weighting: { ...decay, halfLifeDays: 4 }, matrix },
   ];
   const model = fittedLinear("m", {}, { itemCount: SIZE, terms, bias });
   const exported = model.export({ weightBytesMax: 2 * weightBytesMax });
@@ -52,9 +54,10 @@ test.each([
   const session = await ortWeb.InferenceSession.create(exported.graph, {
     externalData: exported.weights.map(({ path, bytes }) => ({ path, data: bytes })),
   });
-  expect(session.inputNames).toEqual(["items"]);
+  expect(session.inputNames).toEqual(["items", "ages_days"]);
   const items = new ortWeb.Tensor("int32", Int32Array.from(history.items), [history.items.length]);
-  const { scores } = await session.run({ items });
+  const ages_days = new ortWeb.Tensor("float32", Float32Array.from(history.agesDays), [history.items.length]);
+  const { scores } = await session.run({ items, ages_days });
   for (const [i, score] of native.entries()) expect(scores!.data[i]).toBeCloseTo(score, 5);
   await session.release();
 });

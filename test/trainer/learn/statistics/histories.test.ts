@@ -4,6 +4,7 @@ import {
   between,
   countItems,
   distinctItems,
+  halfLives,
   hasNegatives,
   occurrencesOf,
   positiveHistories,
@@ -14,6 +15,16 @@ import {
 import { trainingData } from "../../../fixtures/checkerboard.ts";
 
 const data = trainingData(4, [[3, 1, 3, 0], [], [2]]);
+
+test("half-lives are worth trying where at least a tenth of the users come back on another day", () => {
+  const users = trainingData(
+    4,
+    Array.from({ length: 20 }, () => [0, 1]),
+  );
+  const back = (count: number) => users.items.map((_, row) => (row % 2 === 1 && row < 2 * count ? 100_000 : 0));
+  const found = [0, 2, 3].map((count) => halfLives({ ...users, times: Uint32Array.from(back(count)) }));
+  expect(found).toEqual([[], [], [30, 180]]);
+});
 
 test("histories hold only the newest positive interactions, oldest first", () => {
   const positive = Uint8Array.of(1, 1, 0, 1, 1);

@@ -23,6 +23,7 @@ const ATTRIBUTE_TYPES = { float: 1, int: 2, text: 3, ints: 7 } as const;
 
 /** Collects the nodes of a graph in the order of their computation. Values are known by their names. */
 export type GraphBuilder = {
+  /** Declares an input of the graph; once, however often it is called with the same name. */
   input(name: string, type: DataType, dims: readonly Dimension[]): string;
   /** Adds a node with one output and returns the output's name. An empty input name stands for an absent optional input. */
   op(
@@ -52,7 +53,7 @@ export type GraphBuilder = {
 export function graphBuilder(graphName: string): GraphBuilder {
   const nodes: Uint8Array[] = [];
   const initializers: Uint8Array[] = [];
-  const inputs: Uint8Array[] = [];
+  const inputs = new Map<string, Uint8Array>();
   const outputs: Uint8Array[] = [];
   const domains = new Set<string>();
   let valueCount = 0;
@@ -60,7 +61,7 @@ export function graphBuilder(graphName: string): GraphBuilder {
 
   const builder: GraphBuilder = {
     input(name, type, dims) {
-      inputs.push(message(11, valueInfo({ name, type, dims })));
+      inputs.set(name, message(11, valueInfo({ name, type, dims })));
       return name;
     },
     op(type, from, attributes = {}, domain = "") {
@@ -87,7 +88,7 @@ export function graphBuilder(graphName: string): GraphBuilder {
       outputs.push(message(12, valueInfo({ name, type, dims })));
     },
     build() {
-      const graph = message(7, [...nodes, text(2, graphName), ...initializers, ...inputs, ...outputs]);
+      const graph = message(7, [...nodes, text(2, graphName), ...initializers, ...inputs.values(), ...outputs]);
       const opsets = ["", ...domains].map((domain) =>
         message(8, [text(1, domain), varint(2, domain === "" ? OPSET : 1)]),
       );
