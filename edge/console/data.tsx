@@ -1,4 +1,5 @@
 import type { ModelRecord } from "../client/shortlist.ts";
+import { Days } from "./days.tsx";
 import { ago, count, percent } from "./figures.ts";
 import { Schedule } from "./schedule.tsx";
 import { Code, Table } from "./widgets.tsx";
@@ -50,6 +51,7 @@ function Read({ data }: { data: Data }) {
           </p>
         ))}
       </section>
+      {data.recent_days && <Days {...data.recent_days} />}
       <section>
         <h2>Rejected rows</h2>
         {rejected.length === 0 ? (

@@ -2,9 +2,11 @@ import { computed, useSignal } from "@preact/signals";
 import type { ModelRecord } from "../client/shortlist.ts";
 import { ChangePage } from "./change.tsx";
 import { DataPage } from "./data.tsx";
+import { FailureText } from "./failure.tsx";
 import { ago, metric, qualityOf, times } from "./figures.ts";
 import { useAction, useLoaded } from "./loaded.ts";
 import { BUSY_MS, isTraining, State } from "./models.tsx";
+import { RunsPage } from "./runs.tsx";
 import { client, goTo, modelPath, page } from "./session.ts";
 import { TryPage } from "./try.tsx";
 import { UserEventsPage } from "./user-events.tsx";
@@ -18,6 +20,7 @@ const PARTS = [
   ["", "Quality"],
   ["try", "Try it"],
   ["versions", "Versions"],
+  ["runs", "Runs"],
   ["data", "Data"],
   ["events", "Events"],
   ["change", "Change"],
@@ -75,6 +78,7 @@ const user = computed(() => page.value.query.get("user") ?? "");
 
 function Part({ part, model, onChange }: { part: string; model: ModelRecord; onChange: () => void }) {
   if (part === "data") return <DataPage model={model} onChange={onChange} />;
+  if (part === "runs") return <RunsPage model={model} />;
   if (part === "events") return <UserEventsPage model={model} />;
   if (part === "change") return <ChangePage model={model} onChange={onChange} />;
   if (model.version === null) return isTraining(model) ? <FirstTraining /> : null;
@@ -108,15 +112,8 @@ function Summary({ model }: { model: ModelRecord }) {
       </div>
       {failure && (
         <div class="problem" role="status">
-          <p>
-            <strong>The last training changed nothing: {failure.message}</strong>
-          </p>
-          <p class="quiet">
-            {failure.code} while {failure.stage}, {ago(failure.at)}.{" "}
-            {failure.retryable
-              ? "It may succeed if it is started again."
-              : failure.code !== "not_enough_events" && "Change the model or its data, then train again."}
-          </p>
+          <p class="quiet">The last training changed nothing.</p>
+          <FailureText failure={failure} />
         </div>
       )}
     </>

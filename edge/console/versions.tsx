@@ -1,22 +1,27 @@
 import { useSignal } from "@preact/signals";
 import type { ModelRecord, VersionList } from "../client/shortlist.ts";
 import { ago, metric } from "./figures.ts";
+import { Interval } from "./interval.tsx";
 import { useAction, useLoaded } from "./loaded.ts";
 import { client } from "./session.ts";
+import { VersionPlot } from "./version-plot.tsx";
 import { Confirm, Problem, Table, WhenLoaded } from "./widgets.tsx";
 
 type Version = VersionList["versions"][number];
-type Metrics = Readonly<Record<string, unknown>> & { readonly baseline?: Readonly<Record<string, number>> };
 
-/** All versions that can be live, with roll-back. */
+/** All versions that can be live, with roll-back, and how good each was. */
 export function VersionsPage({ model, onChange }: { model: ModelRecord; onChange: () => void }) {
   const wanted = useSignal<string | undefined>(undefined);
   const versions = useLoaded(
     (signal) => client.value.listVersions(model.model_name, { signal }),
     [model.model_name, model.version],
   );
+  // Its failure only leaves older versions out of the plot.
+  const runs = useLoaded(
+    (signal) => client.value.listRuns(model.model_name, { signal }),
+    [model.model_name, model.training.finished_at],
+  );
   const activate = useAction((version: string) => client.value.activateVersion(model.model_name, version));
-  const by = model.objective?.metric ?? "ndcg@10";
   const ask = (version: string) => {
     wanted.value = version;
   };
@@ -26,7 +31,12 @@ export function VersionsPage({ model, onChange }: { model: ModelRecord; onChange
       <p class="quiet">Edges serve another version within ten seconds.</p>
       <Problem error={activate.error} />
       <WhenLoaded from={versions}>
-        {(list) => <VersionTable versions={list.versions} by={by} isBusy={activate.isRunning} onActivate={ask} />}
+        {({ versions }) => (
+          <>
+            <VersionPlot versions={versions} runs={runs.value?.runs ?? []} />
+            <VersionTable versions={versions} isBusy={activate.isRunning} onActivate={ask} />
+          </>
+        )}
       </WhenLoaded>
       {wanted.value && (
         <Confirm
@@ -51,26 +61,34 @@ export function VersionsPage({ model, onChange }: { model: ModelRecord; onChange
 
 type VersionTableProps = {
   readonly versions: readonly Version[];
-  /** The metric that is shown. */
-  readonly by: string;
   readonly isBusy: boolean;
   readonly onActivate: (version: string) => void;
 };
 
-function VersionTable({ versions, by, isBusy, onActivate }: VersionTableProps) {
+function VersionTable({ versions, isBusy, onActivate }: VersionTableProps) {
+  const most = Math.max(...versions.map(({ quality }) => quality?.chosen.high ?? 0));
   return (
-    <Table label="Versions" head={["Version", "Made", "Method", by.toUpperCase(), "Popularity", "State"]}>
-      {versions.map(({ version, created_at, live, metrics }) => {
-        const figures = (metrics ?? {}) as Metrics;
+    <Table label="Versions" head={["Version", "Made", "Method", "Quality", "Popularity", "State"]}>
+      {versions.map(({ version, created_at, live, metrics, quality }) => {
+        const { method } = (metrics ?? {}) as { readonly method?: string };
         return (
           <tr key={version}>
             <th scope="row">
               <code>{version}</code>
             </th>
             <td>{ago(created_at)}</td>
-            <td>{String(figures.method ?? "–")}</td>
-            <td>{metric(figures[by] as number | undefined)}</td>
-            <td>{metric(figures.baseline?.[by])}</td>
+            <td>{method ?? "–"}</td>
+            <td>
+              {quality ? (
+                <>
+                  <Interval mean={quality.chosen} most={most} />{" "}
+                  <span class="quiet">{quality.metric.toUpperCase()}</span>
+                </>
+              ) : (
+                "–"
+              )}
+            </td>
+            <td>{metric(quality?.popularity.value)}</td>
             <td>
               {live ? (
                 <span class="badge active">live</span>

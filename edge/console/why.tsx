@@ -1,4 +1,5 @@
 import type { EvaluationReport, ModelRecord } from "../client/shortlist.ts";
+import { Attribution } from "./attribution.tsx";
 import { bytes, count, metric, percent, seconds, settingsOf } from "./figures.ts";
 import { FitPlot } from "./fit-plot.tsx";
 import { Interval } from "./interval.tsx";
@@ -20,6 +21,7 @@ export function WhyPage({ model }: { model: ModelRecord }) {
           <Choice report={loaded} />
           <Candidates report={loaded} />
           <Segments report={loaded} />
+          <Attribution report={loaded} model={model} />
           <LeftOut report={loaded} />
         </>
       )}
@@ -69,37 +71,44 @@ const Fact = ({ name, value }: { name: string; value: string }) => (
 );
 
 function Candidates({ report: { candidates, chosen_by: by } }: { report: EvaluationReport }) {
+  return (
+    <section>
+      <h2>Candidates</h2>
+      <CandidateTable candidates={candidates} by={by} />
+      <FitPlot candidates={candidates} by={by} />
+    </section>
+  );
+}
+
+/** The candidates that were measured, the best first. */
+export function CandidateTable({ candidates, by }: { candidates: EvaluationReport["candidates"]; by: string }) {
   const measured = candidates
     .filter(({ metrics }) => metrics[by]?.value != null)
     .sort((a, b) => b.metrics[by]!.value! - a.metrics[by]!.value!);
   const most = Math.max(...measured.map(({ metrics }) => metrics[by]!.high ?? 0));
   return (
-    <section>
-      <h2>Candidates</h2>
-      <Table
-        label="Candidates"
-        head={["Method", "Outcome", `${by.toUpperCase()} with 95 % interval`, "Fitted in", "Users", "Why"]}
-      >
-        {measured.map((candidate, at) => (
-          <tr key={at} class={candidate.outcome}>
-            <th scope="row">
-              {candidate.method}
-              <div class="quiet">{settingsOf(candidate.params)}</div>
-            </th>
-            <td>
-              <span class={`badge ${candidate.outcome}`}>{candidate.outcome}</span>
-            </td>
-            <td>
-              <Interval mean={candidate.metrics[by]!} most={most} />
-            </td>
-            <td>{seconds(candidate.fit_seconds)}</td>
-            <td>{count(candidate.users_measured)}</td>
-            <td class="prose">{candidate.reason}</td>
-          </tr>
-        ))}
-      </Table>
-      <FitPlot candidates={measured} by={by} />
-    </section>
+    <Table
+      label="Candidates"
+      head={["Method", "Outcome", `${by.toUpperCase()} with 95 % interval`, "Fitted in", "Users", "Why"]}
+    >
+      {measured.map((candidate, at) => (
+        <tr key={at} class={candidate.outcome}>
+          <th scope="row">
+            {candidate.method}
+            <div class="quiet">{settingsOf(candidate.params)}</div>
+          </th>
+          <td>
+            <span class={`badge ${candidate.outcome}`}>{candidate.outcome}</span>
+          </td>
+          <td>
+            <Interval mean={candidate.metrics[by]!} most={most} />
+          </td>
+          <td>{seconds(candidate.fit_seconds)}</td>
+          <td>{count(candidate.users_measured)}</td>
+          <td class="prose">{candidate.reason}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 
