@@ -34,6 +34,10 @@ export function ago(time: string | null | undefined): string {
   return RELATIVE.format(Math.round(elapsed / length), unit);
 }
 
+/** The time of day, such as "14:05". */
+export const clock = (time: string | number): string =>
+  new Date(time).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+
 /** The metric that chose the model's method, and popularity's. Null without a version. */
 export function qualityOf({ metrics, objective }: ModelRecord) {
   if (metrics === null) return null;

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { CreatePage } from "./create.tsx";
+import { LivePage } from "./live.tsx";
 import { ModelPage } from "./model.tsx";
 import { ModelsPage } from "./models.tsx";
 import { apiKey, page, signIn, signOut } from "./session.ts";
@@ -23,6 +24,7 @@ function Console() {
           Shortlist
         </a>
         <nav aria-label="Console">
+          {apiKey.value && <a href="#/live">Live</a>}
           <a href="/v0/docs">API</a>
           {apiKey.value && (
             <button type="button" class="plain" onClick={signOut}>
@@ -40,6 +42,7 @@ function Console() {
 
 function Page({ steps: [room, name, part] }: { steps: readonly string[] }) {
   if (room === undefined) return <ModelsPage />;
+  if (room === "live") return <LivePage />;
   if (room === "create") return <CreatePage />;
   if (room === "models" && name !== undefined) return <ModelPage key={name} name={name} part={part ?? ""} />;
   return (
