@@ -63,3 +63,9 @@ export function valuesOf(attribute: string): string[] {
   const values = [...knownItems.value.values()].flatMap((attributes) => (attributes[attribute] ?? []) as string[]);
   return [...new Set(values.map(String))].sort().slice(0, VALUES_MAX);
 }
+
+/** The attributes of known items. */
+export function attributeNames(): string[] {
+  const [first] = knownItems.value.values();
+  return Object.keys(first ?? {});
+}

@@ -1,9 +1,10 @@
 import type { UserEvents } from "../client/shortlist.ts";
 import { Boosts } from "./boosts.tsx";
 import { ConditionForm } from "./condition-form.tsx";
-import { knownItems, titleOf } from "./known-items.ts";
+import { titleOf } from "./known-items.ts";
 import { LatestEvents } from "./latest-events.tsx";
 import { objectIn, type TryForm } from "./try-request.ts";
+import { Rules } from "./try-rules.tsx";
 import { Choice, Field, TextField } from "./widgets.tsx";
 
 const LIMIT_MAX = 100;
@@ -50,7 +51,7 @@ export function TryControls({ form, onChange, scenarios, events }: Props & Offer
         <Boosts boosts={form.boosts} onChange={(boosts) => onChange({ boosts })} />
         <Share label="Diversity" value={form.diversity} onChange={(diversity) => onChange({ diversity })} />
         <Share label="Exploration" value={form.exploration} onChange={(exploration) => onChange({ exploration })} />
-        <Cap form={form} onChange={onChange} />
+        <Rules form={form} onChange={onChange} />
         <label class="check">
           <input
             type="checkbox"
@@ -133,31 +134,4 @@ function Share({ label, value, onChange }: { label: string; value: number; onCha
       )}
     </Field>
   );
-}
-
-function Cap({ form, onChange }: Props) {
-  return (
-    <div class="row">
-      <Choice
-        label="At most the same"
-        value={form.capped}
-        options={[["", "no limit"], ...attributeNames().map((name) => [name, name] as const)]}
-        onChange={(capped) => onChange({ capped })}
-      />
-      {form.capped && (
-        <TextField
-          label="times"
-          type="number"
-          value={String(form.cap)}
-          onInput={(text) => onChange({ cap: Math.max(1, Math.floor(Number(text)) || 1) })}
-        />
-      )}
-    </div>
-  );
-}
-
-/** The attributes of known items. */
-export function attributeNames(): string[] {
-  const [first] = knownItems.value.values();
-  return Object.keys(first ?? {});
 }

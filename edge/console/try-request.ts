@@ -3,6 +3,10 @@ import type { ItemId, RankRequest, Scenario } from "../client/shortlist.ts";
 
 export type Boost = { readonly retrieval: string; readonly by: number };
 
+/** At most so many items with the same value of an attribute. */
+export type Cap = { readonly attribute: string; readonly times: number };
+export const CAPS_MAX = 3;
+
 export type TryForm = {
   readonly user: string;
   readonly session: readonly ItemId[];
@@ -14,9 +18,15 @@ export type TryForm = {
   readonly boosts: readonly Boost[];
   readonly diversity: number;
   readonly exploration: number;
-  /** The attribute of which at most `cap` items may have the same value; empty for none. */
-  readonly capped: string;
-  readonly cap: number;
+  readonly caps: readonly Cap[];
+  /** Item ids, separated by commas; empty for none. */
+  readonly pinned: string;
+  /** The ids of the only items to rank, as above. */
+  readonly only: string;
+  /** A whole number, or empty. */
+  readonly seed: string;
+  /** Whether the model's item ids are integers. */
+  readonly integerIds: boolean;
   readonly excludeSeen: boolean;
 };
 
@@ -29,8 +39,11 @@ export const EMPTY_FORM: TryForm = {
   boosts: [],
   diversity: 0,
   exploration: 0,
-  capped: "",
-  cap: 2,
+  caps: [],
+  pinned: "",
+  only: "",
+  seed: "",
+  integerIds: false,
   excludeSeen: true,
 };
 
@@ -47,13 +60,22 @@ export function objectIn(text: string): Record<string, unknown> | undefined {
   }
 }
 
+/** The ids of a text. Ids that cannot be an integer stay texts, which the call refuses clearly. */
+function idsIn(text: string, integerIds: boolean): ItemId[] {
+  const ids = text.split(",").flatMap((id) => id.trim() || []);
+  return ids.map((id) => (integerIds && /^-?\d{1,15}$/.test(id) ? Number(id) : id));
+}
+
 /** The fields that differ from the defaults. A filter that is no JSON yet is left out. */
 export function requestOf(form: TryForm): RankRequest {
+  const only = idsIn(form.only, form.integerIds);
   return {
     ...(form.user && { user_id: form.user }),
     ...(form.session.length > 0 && { interactions: form.session.map((item_id) => ({ item_id })) }),
     ...(form.scenario && { scenario: form.scenario }),
     ...scenarioOf(form),
+    // Given items include seen ones by default.
+    ...(only.length > 0 && { item_ids: only, ...(form.excludeSeen && { exclude_seen: true }) }),
   };
 }
 
@@ -64,13 +86,18 @@ export function scenarioOf(form: TryForm): Scenario {
     const object = objectIn(retrieval);
     return object && Object.keys(object).length > 0 ? [{ retrieval: object, by }] : [];
   });
+  const pinned = idsIn(form.pinned, form.integerIds);
   return {
     ...(form.limit !== null && { limit: form.limit }),
     ...(Object.keys(retrieval).length > 0 && { retrieval }),
     ...(boosts.length > 0 && { boosts }),
     ...(form.diversity > 0 && { diversity: form.diversity }),
     ...(form.exploration > 0 && { exploration: form.exploration }),
-    ...(form.capped && { max_per_value: { [form.capped]: form.cap } }),
+    ...(form.exploration > 0 && form.seed && { seed: Number(form.seed) }),
+    ...(form.caps.length > 0 && {
+      max_per_value: Object.fromEntries(form.caps.map(({ attribute, times }) => [attribute, times])),
+    }),
+    ...(pinned.length > 0 && { pinned }),
     ...(!form.excludeSeen && { exclude_seen: false }),
   };
 }

@@ -19,9 +19,10 @@ type Answer = { readonly ranked: RankedItems; readonly ms: number; readonly serv
 
 /** A user's list, which follows every change of the form. Without the model's record, attributes come from answers. */
 export function TryPage({ name, model }: { name: string; model: ModelRecord | undefined }) {
-  const form = useSignal<TryForm>({ ...EMPTY_FORM, user: page.value.query.get("user") ?? "" });
+  const filled = useSignal<TryForm>({ ...EMPTY_FORM, user: page.value.query.get("user") ?? "" });
+  const form = { ...filled.value, integerIds: model?.item_id_type === "integer" };
   const change = (part: Partial<TryForm>) => {
-    form.value = { ...form.value, ...part };
+    filled.value = { ...filled.value, ...part };
   };
   const scenarios = useLoaded((signal) => client.value.listScenarios(name, { signal }), [name]);
   useEffect(() => {
@@ -30,10 +31,10 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
     void loadSample(client.value, name, stop.signal).catch(() => {}); // forms then offer fewer values
     return () => stop.abort();
   }, [name]);
-  const request = { ...requestOf(form.value), return: ["scores", "metadata", "reasons"] as const };
+  const request = { ...requestOf(form), return: ["scores", "metadata", "reasons"] as const };
   const { answer, error, rankAgain } = useRanked(name, JSON.stringify(request));
   const types = Object.keys(model?.input_schema.interaction.events ?? {});
-  const { user } = form.value;
+  const { user } = form;
   const events = useLoaded(
     async (signal) => (user && types.length > 0 ? (await client.value.viewUserEvents(user, { signal })).events : []),
     [answer.value, types.length],
@@ -46,7 +47,7 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
   return (
     <div class="columns">
       <TryControls
-        form={form.value}
+        form={form}
         onChange={change}
         events={events.value ?? []}
         scenarios={scenarios.value?.scenarios.map(({ name }) => name) ?? []}
@@ -59,14 +60,14 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
           <RankedList
             ranked={answer.value.ranked}
             eventTypes={user ? types : []}
-            onPick={(id) => change({ session: [...form.value.session.filter((other) => other !== id), id] })}
+            onPick={(id) => change({ session: [...form.session.filter((other) => other !== id), id] })}
             onEvent={(id, type) => void send.run(id, type)}
           />
         )}
         <CodeTabs
           call={{ origin: location.origin, model: name, request: { ...request, return: [...request.return] } }}
         />
-        <SaveScenario model={name} form={form.value} onSaved={scenarios.reload} />
+        <SaveScenario model={name} form={form} onSaved={scenarios.reload} />
       </section>
     </div>
   );

@@ -131,7 +131,8 @@ test.each(["x".repeat(256), "é", "two words"])(
 );
 test("the problems that the edge itself finds in a management call are documented for that call", async () => {
   const { key } = await edge.issueKey();
-  for (const call of OPEN_API_CALLS.filter(({ scope, id }) => scope === "manage" && id !== "viewUserEvents")) {
+  const answeredHere = ["viewUserEvents", "viewLive"];
+  for (const call of OPEN_API_CALLS.filter(({ scope, id }) => scope === "manage" && !answeredHere.includes(id))) {
     const [method, path] = [call.method.toUpperCase(), call.path.replaceAll(/[{}]/g, "")];
     const unsigned = await edge.call(path, { method, key, headers: { "idempotency-key": "two words" } });
     expect(problemsOf(call)).toContain(((await unsigned.json()) as { code: string }).code);

@@ -34,6 +34,24 @@ test("the Python code writes Python's values, and return as return_", () => {
   expect(code).toContain("exclude_seen=False");
 });
 
+test("ids are numbers for a model of integers, given items leave out seen ones as the form says, and a seed needs exploration", () => {
+  const rules = { ...EMPTY_FORM, limit: null, pinned: "7, 8x,", only: " 7,9 ", seed: "5" };
+  expect(requestOf(rules)).toEqual({ pinned: ["7", "8x"], item_ids: ["7", "9"], exclude_seen: true });
+  const caps = [
+    { attribute: "brand", times: 1 },
+    { attribute: "category", times: 2 },
+  ];
+  const ranked = { ...rules, integerIds: true, excludeSeen: false, exploration: 0.2, caps };
+  expect(requestOf(ranked)).toEqual({
+    pinned: [7, "8x"],
+    item_ids: [7, 9],
+    exclude_seen: false,
+    exploration: 0.2,
+    seed: 5,
+    max_per_value: { brand: 1, category: 2 },
+  });
+});
+
 test("text that is no JSON object yet is not sent, and defaults are left out", () => {
   expect(requestOf({ ...EMPTY_FORM, retrieval: '{"a":' })).toEqual({ limit: 10 });
   expect(requestOf({ ...EMPTY_FORM, retrieval: "[1]", boosts: [{ retrieval: "x", by: 1 }] })).toEqual({ limit: 10 });

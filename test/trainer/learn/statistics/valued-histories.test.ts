@@ -105,7 +105,7 @@ test("the first setting learns from ratings if, and only if, the data have some"
   const grid = localSetRidge.grid(data);
   const plain = localSetRidge.grid(trainingData(2, [[0, 1]]));
   expect(grid.slice(0, 2)).toEqual([{ ...plain[0], ratings: 1 }, plain[0]]);
-  expect(grid).toHaveLength(plain.length + 1);
+  expect(grid.slice(2).every(({ ratings }) => ratings === 1)).toBe(true);
   expect(plain.some(({ ratings }) => ratings !== undefined)).toBe(false);
   const alike = { ...trainingData(2, [[0, 1]]), ratings: Float32Array.of(3, 3) };
   expect(withValues(alike, [{ ratings: 0 }])).toEqual([{ ratings: 0 }]);

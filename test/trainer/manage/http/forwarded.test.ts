@@ -128,10 +128,13 @@ test("a customer's calls are limited in each minute, another's are not, and refu
   nowMs = Math.floor(nowMs / 60_000) * 60_000 + 45_000;
   const limit = callLimit(2, () => nowMs);
   const verify = verifier({ limit });
-  const call = async (customer: string) => verify(await signed({ customer }), BODY);
+  /** Signed this many seconds after `nowMs`, which is not the time of the machine. */
+  const signedIn = (customer: string, seconds: number) =>
+    signed({ customer, age: Math.round((Date.now() - nowMs) / 1000) - seconds });
+  const call = async (customer: string) => verify(await signedIn(customer, 0), BODY);
   await call("flood");
   await call("flood");
-  const refusedCall = await signed({ customer: "flood", age: -50 });
+  const refusedCall = await signedIn("flood", 50);
   const answer = verify(refusedCall, BODY);
   await expect(answer).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 15 });
   await expect(answer).rejects.toThrow("SHORTLIST_CUSTOMER_CALLS");
