@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { constants, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { FORWARD_SECRET } from "../fixtures/edge-world.ts";
+import { freePort } from "../fixtures/free-port.ts";
 import { environmentOf } from "../fixtures/trainer-client.ts";
 
 export type MortalTrainer = {
@@ -43,13 +43,4 @@ export async function mortalTrainer(): Promise<MortalTrainer> {
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === "string") throw new Error("A TCP server has a port.");
-  return address.port;
 }

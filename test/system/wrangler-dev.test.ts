@@ -5,9 +5,9 @@ import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { freePort } from "../fixtures/free-port.ts";
 import { commandOf, endService, isAlive, type StartedService, startCommand } from "../fixtures/started-service.ts";
 import { putDatabase } from "../fixtures/trainer-state.ts";
-import { anyPort } from "../fixtures/whole-service.ts";
 
 const TIMEOUT = 240_000;
 let folder: string;
@@ -30,7 +30,7 @@ beforeAll(async () => {
 
   const [, settings] = /cat > \.env <<'END'\n(.*?)END\n/s.exec(readFileSync("README.md", "utf8"))!;
   expect(settings!.trim().split("\n").length).toBeLessThanOrEqual(5);
-  const [edgePort, trainerPort] = [await anyPort(), await anyPort()];
+  const [edgePort, trainerPort] = [await freePort(), await freePort()];
   edge = `http://127.0.0.1:${edgePort}`;
   const here = settings!
     .replaceAll("8787", `${edgePort}`)
