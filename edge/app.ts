@@ -127,7 +127,7 @@ const allowOrigins: MiddlewareHandler<EdgeEnv> = (c, next) => {
 const checkAddress: MiddlewareHandler<EdgeEnv> = (c, next) => {
   if (c.req.url.length > URI_CHARACTERS_MAX)
     throw new Problem("uri_too_long", `The address has more than ${URI_CHARACTERS_MAX} characters.`);
-  // A route takes a backslash for a character, but fetch() makes it a slash: another call would be forwarded than was routed.
+  // A backslash is a character to routes but a slash to fetch(), so the forwarded call would not be the one that was checked.
   if (c.req.url.split("?", 1)[0]!.includes("\\"))
     throw new Problem("not_found", "An address has no backslash. Write it as %5C.");
   return next();

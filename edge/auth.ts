@@ -17,7 +17,7 @@ export type Caller = {
 };
 
 export type KeyAccess = ReadAccess & {
-  /** Called before the record of a key is read that this isolate does not know. Throws Problem when the client has tried too many. */
+  /** Called before the record of an unknown key is read. Throws Problem when the client has tried too many. */
   readonly limitUnknown: () => Promise<void>;
   /**
    * Called while the key's record is read, with the customer that the key had before. It may be wrong, and the key may be revoked: nothing
@@ -35,10 +35,10 @@ const KEYS_MAX = 10_000;
 /** Keys that were never issued are remembered, so that repeating one costs nothing, and apart, so that they evict no issued key. */
 const UNKNOWN_KEYS_MAX = 1000;
 const UNKNOWN_MS = 5000;
-/** Together with the longest read that follows, less than the minute within which a revoked key must stop working. */
+/** Largest age of a record while R2 fails. With the longest read that follows, a revoked key still stops within a minute. */
 const KEPT_MS = 45_000;
 const UNREADABLE = unreadableAs("artifact_unavailable", "API keys cannot be read right now");
-/** The same sentence for both codes, so that the answers differ in nothing but the code. */
+/** One sentence for missing and invalid keys, so that the answers differ in nothing but the code. */
 const DETAIL = "Send a valid API key in the header x-api-key.";
 
 /**

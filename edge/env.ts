@@ -4,7 +4,7 @@ import type { ShardNamespace } from "./events/shard-rpc.ts";
 /** The bindings in wrangler.toml. Variables are text or, from TOML, numbers and booleans. */
 export type Bindings = {
   readonly MODELS: R2Bucket;
-  /** The shards of users' events. Deployments of before have none. */
+  /** The shards of users' events. Deployments of earlier releases have none. */
   readonly EVENTS?: ShardNamespace;
   /** Requests by API key. */
   readonly RATE_LIMIT?: RateLimit;
@@ -26,9 +26,9 @@ const Origin = z
   )
   .or(z.literal("*"));
 
-/** Whether nobody between edge and trainer can read the calls, which hold specifications and ids of users. */
-function isPrivateOnTheWay(text: string): boolean {
-  if (!URL.canParse(text)) return true; // refused as no address
+/** Whether nobody between edge and trainer can read the calls, which contain specifications and user ids. */
+function isConfidential(text: string): boolean {
+  if (!URL.canParse(text)) return true; // another check refuses it
   const { protocol, hostname } = new URL(text);
   return protocol === "https:" || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
@@ -37,7 +37,7 @@ function isPrivateOnTheWay(text: string): boolean {
 const Settings = z.object({
   TRAINER_URL: z
     .url({ protocol: /^https?$/ })
-    .refine(isPrivateOnTheWay, "must be https, except on this machine")
+    .refine(isConfidential, "must be https, except on this machine")
     .or(z.literal(""))
     .default(""),
   FORWARD_SECRET: z.string().min(32).or(z.literal("")).default(""),

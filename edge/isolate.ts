@@ -41,7 +41,7 @@ export type EdgeEnv = {
   };
 };
 
-/** A timer may be late by this. */
+/** Extra time of a limit, since timers may fire late. */
 const LATE_MS = 1000;
 const MANAGEMENT_MS_MAX = 150_000;
 /** The health check reads the bucket at most this often, since anybody may call it. */

@@ -42,7 +42,7 @@ export const answer = (status: number, schema: z.ZodType, description: string): 
 });
 export const required = (schema: z.ZodType) => ({ schema, bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: true });
 
-/** Faults of any body. */
+/** The faults that any body can have. */
 export const BODY_FAULTS: readonly ProblemCode[] = [
   "invalid_json",
   "invalid_parameter",
@@ -51,8 +51,8 @@ export const BODY_FAULTS: readonly ProblemCode[] = [
   "body_too_large",
   "unsupported_media_type",
 ];
-/** Faults of queries over attributes. */
-export const SHAPE_FAULTS: readonly ProblemCode[] = [
+/** The faults that the filters of a call can have. */
+export const FILTER_FAULTS: readonly ProblemCode[] = [
   "invalid_filter",
   "unknown_attribute",
   "filter_type_mismatch",

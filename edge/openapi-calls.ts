@@ -12,7 +12,7 @@ import { EVENTS_BODY_BYTES_MAX, EventsBody } from "../shared/events/event.ts";
 import { ModelName } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
 import { Detail, RETURN_MAX } from "../shared/shaping-fields.ts";
-import { answer, at, BODY_FAULTS, type Call, header, query, required, SHAPE_FAULTS } from "./openapi-call.ts";
+import { answer, at, BODY_FAULTS, type Call, FILTER_FAULTS, header, query, required } from "./openapi-call.ts";
 import { MANAGEMENT_CALLS } from "./openapi-management.ts";
 import {
   Erased,
@@ -85,7 +85,7 @@ export const CALLS: readonly Call[] = [
     scope: "rank",
     body: { schema: RankBody, bytesMax: RANK_BODY_BYTES_MAX, isRequired: false },
     answers: [RANKED],
-    problems: [...BODY_FAULTS, "too_many_interactions", ...SHAPE_FAULTS, ...RANK_FAULTS],
+    problems: [...BODY_FAULTS, "too_many_interactions", ...FILTER_FAULTS, ...RANK_FAULTS],
   },
   {
     ...at("get", "/v0/models/{model_name}/similar_items", "similarByQuery"),
@@ -105,7 +105,7 @@ export const CALLS: readonly Call[] = [
     scope: "rank",
     body: { schema: SimilarBody, bytesMax: RANK_BODY_BYTES_MAX, isRequired: true },
     answers: [RANKED],
-    problems: [...BODY_FAULTS, "item_not_found", ...SHAPE_FAULTS, ...RANK_FAULTS],
+    problems: [...BODY_FAULTS, "item_not_found", ...FILTER_FAULTS, ...RANK_FAULTS],
   },
   {
     ...at("post", "/v0/events", "postEvents"),

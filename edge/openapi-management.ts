@@ -6,7 +6,7 @@ import { ModelRecord } from "../shared/model-record.ts";
 import { ModelSpec } from "../shared/model-spec.ts";
 import { RUNS_KEPT } from "../shared/run-record.ts";
 import { SCENARIO_BYTES_MAX, Scenario } from "../shared/scenario.ts";
-import { answer, at, BODY_FAULTS, type Call, header, query, required, SHAPE_FAULTS } from "./openapi-call.ts";
+import { answer, at, BODY_FAULTS, type Call, FILTER_FAULTS, header, query, required } from "./openapi-call.ts";
 import { Deleted, DryRun, List, Patch, Runs, Scenarios, Versions } from "./openapi-schemas.ts";
 
 const nothing = { schema: z.strictObject({}), bytesMax: MANAGEMENT_BODY_BYTES_MAX, isRequired: false };
@@ -49,7 +49,7 @@ export const MANAGEMENT_CALLS: readonly Call[] = [
     answers: [STORED_SCENARIO],
     problems: [
       ...BODY_FAULTS,
-      ...SHAPE_FAULTS,
+      ...FILTER_FAULTS,
       "limit_out_of_range",
       "model_not_found",
       "scenario_not_found",

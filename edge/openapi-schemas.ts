@@ -1,4 +1,4 @@
-/** What calls answer, and the few bodies that are described here only. */
+/** The schemas of answers, and of the few bodies that no other file describes. */
 import { z } from "zod";
 import { RANK_LIMIT_MAX } from "../shared/api.ts";
 import { ID_BYTES_MAX } from "../shared/ids.ts";

@@ -73,8 +73,8 @@ export const similarByBody = byBody(parseSimilarBody);
 const RANK_PATH = /^\/v0\/models\/([^/]+)\/(?:rank|similar_items)$/;
 
 /**
- * Begins to read the live pointer and the erased users while the key is read, so that all three take one trip to R2. The customer is
- * only likely. What is read belongs to that customer in every cache, and the call only uses it if its key is valid and says the same.
+ * Begins to read the live pointer and the erased users while the key is read, so that all three take one trip to R2. The customer may
+ * be wrong. What is read belongs to that customer in every cache, and the call only uses it if its key is valid and says the same.
  */
 export function readAhead(c: Context<EdgeEnv>, customer: string): void {
   const modelName = RANK_PATH.exec(c.req.path)?.[1];
@@ -87,7 +87,7 @@ export function readAhead(c: Context<EdgeEnv>, customer: string): void {
   c.set("ahead", { customer, modelName, target });
 }
 
-/** What the call reads for itself must arrive within the timeout of rank calls. */
+/** Access for the call's reads, which must all end within the timeout of rank calls. */
 function accessOfCall(c: Context<EdgeEnv>): ReadAccess {
   const { reader, settings } = c.get("isolate");
   return { ...c.get("access"), reader: reader.endingIn(settings.RANK_TIMEOUT_MS) };
@@ -149,7 +149,7 @@ async function rankWithLiveVersion(c: Context<EdgeEnv>, sent: RankParameters, pa
 
 type Leasing = { readonly sent: RankParameters; readonly access: ReadAccess; readonly untilMs: number };
 
-/** The live version, or what the model has instead before its first one, which knows no similar items. */
+/** Leases the live version or, before the first one, its stand-in of popular items, which knows no similar items. */
 async function leaseVersion(
   c: Context<EdgeEnv>,
   target: LiveVersion | WaitingModel,
@@ -169,13 +169,13 @@ function liveVersion(c: Context<EdgeEnv>, access: ReadAccess): Promise<LiveVersi
   return c.get("isolate").pointers.liveVersion(customer, modelName, access);
 }
 
-type Scenic = { readonly sent: RankParameters; readonly parse: ParseCall; readonly access: ReadAccess };
+type ScenarioCall = { readonly sent: RankParameters; readonly parse: ParseCall; readonly access: ReadAccess };
 
-/** The call with the fields of its scenario. The parts of the scenario that do not fit the version are left out, and a header says so. */
+/** The call with its scenario's fields as defaults. Parts of the scenario that do not fit the version are left out, and a header says so. */
 async function withScenario(
   c: Context<EdgeEnv>,
   loaded: LoadedVersion,
-  { sent, parse, access }: Scenic,
+  { sent, parse, access }: ScenarioCall,
 ): Promise<RankParameters> {
   const { fields, problems } = await c.get("isolate").scenarios.fitting(loaded, sent.scenario!, access);
   if (problems.length > 0) {
@@ -187,7 +187,7 @@ async function withScenario(
 
 type Reading = { readonly parameters: RankParameters; readonly access: ReadAccess };
 
-/** What is stored of the call's user. Throws Problem user_record_unavailable, unless the operator prefers a list without it. */
+/** The stored record of the call's user. Throws Problem user_record_unavailable, unless the operator prefers a list without it. */
 async function readRecord(
   c: Context<EdgeEnv>,
   loaded: LoadedVersion,
@@ -219,7 +219,7 @@ async function readRecord(
 
 type Ranking = {
   readonly parameters: RankParameters;
-  /** What is stored of the user of the call. */
+  /** The stored record of the call's user, with live events. */
   readonly record: UserRecord | undefined;
   readonly startedMs: number;
 };

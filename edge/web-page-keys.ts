@@ -1,4 +1,4 @@
-/** API keys that everybody can read in a web page. */
+/** Checks of calls whose API key is part of a web page, where everybody can read it. */
 import { Problem } from "../shared/problem.ts";
 import type { Caller } from "./auth.ts";
 

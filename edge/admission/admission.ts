@@ -1,10 +1,10 @@
 /**
- * Which rank calls an isolate computes, and when. An isolate has one thread for all its calls, and a clock that stands still while the
+ * Decides which rank calls an isolate computes, and when. An isolate has one thread for all its calls, and a clock that stands still while the
  * thread computes. So nothing here is measured: each call has an estimated CPU time, which depends on the size of its catalog.
  *
  * 1. A bound on work: the calls that were admitted and are not yet computed have limited CPU time, in all and by customer. A call
  *    beyond the bound is refused at once.
- * 2. A customer's bound has two values. A queue that came about in a moment, such as while a version was opened, drains by itself, so
+ * 2. A customer's bound has two values. A queue that has built up in a moment, such as while a version was opened, drains by itself, so
  *    it may be long. A queue that stays full only makes every call wait, so after some refusals the bound is a third until the queue
  *    was empty.
  * 3. Turns. workerd accepts requests only between two turns of its event loop. Calls that were computed one right after the other
@@ -40,7 +40,7 @@ export type Admission = {
   isFull(customer: string, nowMs: number): boolean;
   /** Undefined when the call is to be refused. */
   admit(call: Arrival): AdmittedCall | undefined;
-  /** Counts a refused call. About once a second gives the number since the last time, for the log. */
+  /** Counts a refused call. About once a second, returns the number of calls refused since the last report, for the log. */
   countRefusal(nowMs: number): number | undefined;
 };
 

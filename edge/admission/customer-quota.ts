@@ -4,9 +4,9 @@
  */
 export type CustomerQuota = {
   hasRoom(customer: string, nowMs: number, weight?: number): boolean;
-  /** Gives the function that returns what was taken, which may be called twice; undefined when there is no room. */
+  /** Takes `weight` and returns the function that gives it back, which may be called twice; undefined when there is no room. */
   take(customer: string, nowMs: number, weight?: number): (() => void) | undefined;
-  /** What is taken now. */
+  /** The sum of the weights that are taken now. */
   taken(nowMs: number): number;
 };
 
@@ -14,9 +14,9 @@ export type CustomerQuota = {
 export const CUSTOMER_FRACTION_MAX = 0.75;
 
 /**
- * @param total The sum of the weights at most.
- * @param ttlMs No call takes longer.
- * @param customerMax The sum of one customer's weights at most; it may change over time.
+ * @param total Limit on the sum of all weights.
+ * @param ttlMs Time after which a weight counts as given back; longer than any call takes.
+ * @param customerMax Limit on the sum of one customer's weights; it may change over time.
  */
 export function createCustomerQuota(
   total: number,

@@ -6,7 +6,7 @@ import { eventsOfRow, type Row, type ShardTables } from "./shard-tables.ts";
 const ROWS_MAX = 50_000;
 const NEWEST_MAX = 20;
 
-/** How many events of each type a shard stored in each minute. It counts its rows when it is asked, each row once while it is in memory. */
+/** Counts the events that a shard stored in each minute, by type. Rows are counted on request, each once while the shard is in memory. */
 export class EventMinutes {
   readonly #tables: ShardTables;
   readonly #minutes = new Map<number, Counts>();

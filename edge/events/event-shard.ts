@@ -1,5 +1,5 @@
 /**
- * Some of a customer's users and what they have done lately. A shard is a Durable Object: there is one of each name, and its answers wait
+ * A shard: the recent events of some of a customer's users. It is a Durable Object, so there is one of each name, and its answers wait
  * until what it has written is durable.
  *
  * A shard exports its events to files in the bucket, which the trainer reads. It keeps each event for a week, so that a repeated event is
@@ -24,12 +24,12 @@ import { ShardTables } from "./shard-tables.ts";
 import { appendEvents, eraseUser, eventsAfter, forgetErased, knownIdsOf } from "./user-events.ts";
 
 const HOUR_MS = 3_600_000;
-/** A day more than a week, within which repeated events are recognised, and within which a training must end. */
+/** How long every event is kept: the week within which a repeated event is recognised and a training must end, and a day more. */
 const KEPT_MS = 8 * 24 * HOUR_MS;
 /** How often a shard removes and compacts old events. */
 const UPKEEP_MS = 6 * HOUR_MS;
 const ERASED_MS = HOUR_MS;
-/** With so many numbers not yet exported, the next file is due at once. */
+/** From this many numbers that are not yet exported, the next file is due at once. */
 const EXPORT_DUE = 10_000;
 const BUCKET_MS_MAX = 30_000;
 const RETRY_MS_MIN = 1000;
@@ -66,7 +66,7 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
   }
 
   async knownIds(batch: readonly EventsOfUser[]): Promise<string[][]> {
-    return batch.map((own) => knownIdsOf(this.#tables, own));
+    return batch.map((ofUser) => knownIdsOf(this.#tables, ofUser));
   }
 
   async liveEvents(user: UserId, afterSeq: number): Promise<LiveEvent[]> {
@@ -138,7 +138,7 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
     return customer === undefined ? undefined : { customer: String(customer), shard: String(shard) };
   }
 
-  /** The files of a shard outlive it when a Worker gets another name. Their numbers must not be used again. */
+  /** Names an empty shard. If the Worker was renamed, files of the shard's predecessor exist, whose numbers must not be used again. */
   async #begin(place: ShardPlace): Promise<void> {
     const exported = Math.max(await this.#learnt(place), await lastInFiles(this.env.MODELS, place));
     this.ctx.storage.transactionSync(() => {
@@ -182,7 +182,7 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
     });
   }
 
-  /** Up to which number all models of the customer have learnt this shard's events. */
+  /** The number up to which all models of the customer have learnt this shard's events. */
   async #learnt({ customer, shard }: ShardPlace): Promise<number> {
     const key = learntMarksKey(customer);
     const read = async () => (await this.env.MODELS.get(key))?.json();

@@ -14,7 +14,7 @@ import { askShard, ShardError, type ShardNamespace, type ShardRpc } from "./shar
 type Reading = { readonly userId: UserId | undefined; readonly access: ReadAccess };
 
 /**
- * What the call's user has done since the version was trained. Undefined if the version does not listen to events, or the call has no user.
+ * The events of the call's user that the version has not learnt. Undefined if the version does not listen to events, or the call has no user.
  * Throws Problem events_unavailable, unless the operator prefers a list without events.
  */
 export async function liveEventsOf(
@@ -56,11 +56,11 @@ export function withEvents(
   return merged.record;
 }
 
-/** The most counts that are read of all shards together. */
+/** Limit on the counts that are read from all shards together. */
 const COUNTS_MAX = 16_000;
 
 /**
- * What a model ranks with before its first version: popular items by live counts. Throws Problem model_not_active before the first
+ * The stand-in for a model's first version: popular items by live counts. Throws Problem model_not_active before the first
  * positive event, events_unavailable.
  */
 export async function popularVersion(

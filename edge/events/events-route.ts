@@ -1,4 +1,4 @@
-/** What callers send and see of events. */
+/** The calls that store, show and erase users' events. */
 import type { Context } from "hono";
 import { parseUserIdInPath } from "../../shared/api.ts";
 import {
@@ -26,7 +26,7 @@ import {
   type ShardRpc,
 } from "./shard-rpc.ts";
 
-/** The most events that are shown of a user. */
+/** Limit on the events of a user that a call shows. */
 const SHOWN_MAX = 500;
 const SECONDS_OF_A_DAY = 86_400;
 const FULL_RETRY_SECONDS = 3600;

@@ -1,4 +1,4 @@
-/** What a shard keeps of old events. */
+/** Removes and compacts a shard's old events. */
 import type { StoredEvent } from "../../shared/events/event.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { eventsOfRow, type Row, type ShardTables } from "./shard-tables.ts";
@@ -10,14 +10,14 @@ export type OldRows = {
   readonly beforeMs: number;
 };
 
-/** Work of one alarm, so that calls wait at most a moment for it. */
+/** Limits on the work of one alarm, for which the shard's calls have to wait. */
 const REMOVED_ROWS_MAX = 5000;
 const COMPACTED_USERS_MAX = 100;
 /** SQLite in a Durable Object stores at most 2 MB in a row. */
 const ROW_CHARACTERS_MAX = 400_000;
-/** The newest events of a type that a user's history may need. */
+/** Limit on the newest events of one type that a user's history may need. */
 const NEWEST_MAX = 200;
-/** The ids in a compacted row: it is too old for its events to be repeated. */
+/** The ids of a compacted row: none, since its events are too old to be sent again. */
 const NO_IDS = "[]";
 
 /** Removes some learnt rows. Returns whether more may be left. */

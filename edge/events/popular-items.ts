@@ -1,4 +1,4 @@
-/** What a model of events alone ranks with before its first version: popular items by live counts. */
+/** The stand-in for the first version of a model that learns from events alone: popular items by live counts. */
 import { decodeCatalog, encodeCatalog } from "../../shared/catalog.ts";
 import { ID_BYTES_MAX, type ItemId } from "../../shared/ids.ts";
 import { type Descriptor, FORMAT, POPULARITY } from "../../shared/manifest.ts";
@@ -12,7 +12,7 @@ import type { WaitingModel } from "../versions/live-pointers.ts";
 import type { LoadedVersion } from "../versions/load-version.ts";
 import type { ItemCount } from "./shard-rpc.ts";
 
-/** The most items of a list of popular items. */
+/** Limit on the length of a list of popular items. */
 export const POPULAR_MAX = 1000;
 /** Stands for the version in answers. */
 const NO_VERSION = "none";
@@ -20,7 +20,7 @@ const NO_FILE: Descriptor = { media_type: "", digest: "", size: 0 };
 const MODELS_MAX = 1000;
 const BYTES_MAX = 4 * MEGABYTE;
 const KEPT_MS = 5 * 60_000;
-/** A shard counts once a second. */
+/** Age of counts up to which a shard would return the same ones. */
 const FRESH_MS = 1000;
 
 /** Counts the users of items in all shards, by events of these types. */
@@ -31,7 +31,7 @@ export type PopularItems = {
   versionOf(model: WaitingModel, count: Count, access: RequestAccess): Promise<LoadedVersion | undefined>;
 };
 
-/** Caches the counts of each model for a second, or two while calls come. Live pointers are cached for `cacheMs`, which is a bound. */
+/** Caches the counts of each model for a second, or two while calls arrive; never longer than live pointers, which stay `cacheMs`. */
 export function popularItems(cacheMs: number): PopularItems {
   const freshMs = Math.min(cacheMs, FRESH_MS);
   const cache = refreshedCache<LoadedVersion>(

@@ -13,7 +13,7 @@ export type EventsOfUser = { readonly user: UserId; readonly events: readonly Ne
 /** Names a shard, and the place of its files in the bucket. */
 export type ShardPlace = { readonly customer: string; readonly shard: string };
 
-/** How many events were stored, and how many were stored before. Or the users who have too many events: then none was stored. */
+/** The numbers of events that were accepted and that were stored before; or, if nothing was stored, the users who have too many. */
 export type Appended =
   | { readonly accepted: number; readonly duplicates: number }
   | { readonly full: readonly UserId[] };

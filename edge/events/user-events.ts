@@ -4,13 +4,13 @@ import type { UserId } from "../../shared/ids.ts";
 import type { Appended, EventsOfUser, NewEvent } from "./shard-rpc.ts";
 import { eventsOfRow, type Row, type ShardTables } from "./shard-tables.ts";
 
-/** The most events that a shard holds of one user. */
+/** Limit on the events of one user in a shard. */
 export const USER_EVENTS_MAX = 10_000;
 
-/** Stores the events that are not stored yet, or gives the users who have too many. Events of erased users are dropped. */
+/** Stores the events that are not stored yet, or returns the users who would have too many. Drops events of erased users. */
 export function appendEvents(tables: ShardTables, batch: readonly EventsOfUser[], nowMs: number): Appended {
   const known = batch.filter(({ user }) => !isErased(tables, user, nowMs));
-  const fresh = known.map((own) => ({ user: own.user, events: unknownOf(tables, own) }));
+  const fresh = known.map(({ user, events }) => ({ user, events: unknownOf(tables, { user, events }) }));
   const added = fresh.filter(({ events }) => events.length > 0);
   const full = added.filter(({ user, events }) => countOf(tables, user) + events.length > USER_EVENTS_MAX);
   if (full.length > 0) return { full: full.map(({ user }) => user) };

@@ -58,7 +58,7 @@ export const PIECE_BYTES = 2 * 1024 * 1024;
 const PIECES_AHEAD = 2;
 
 /**
- * @param timeoutMs Of one read, to which the size of the body adds.
+ * @param timeoutMs Timeout of one read, without the time that the size of its body adds.
  * @param endMs The deadline of all reads, on the isolate's clock.
  */
 export function artifactReader(

@@ -33,14 +33,14 @@ const addressOf = (key: string, { offset, length }: ByteRange) =>
 
 /**
  * @param open The cache, looked up for each use: it is an object of the request.
- * @param waitUntil Of the current request.
+ * @param waitUntil The function of the current request.
  */
 export function objectCache(open: () => Cache, waitUntil: (work: Promise<unknown>) => void): ObjectCache {
   const inBackground = (work: () => Promise<unknown>) => {
     try {
       waitUntil(work().catch(() => undefined));
     } catch {
-      // There is no request any more. The entry is written or removed by a later one.
+      // The request has ended, so a later one writes or removes the entry.
     }
   };
   const put = (key: string, range: ByteRange, body: Uint8Array<ArrayBuffer> | ReadableStream) =>

@@ -41,7 +41,7 @@ export function snapshotOf(
         return found;
       },
       scoreByValues: userValues ? (values) => lease(userValues.score(values)) : undefined,
-      compileFilter: (filter, share) => compileFilter(filter, filterSource, share),
+      compileFilter: (filter, timeFraction) => compileFilter(filter, filterSource, timeFraction),
     },
     release() {
       for (const table of leased.splice(0)) free(table);

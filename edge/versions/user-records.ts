@@ -1,4 +1,4 @@
-/** What is stored of a user: from a page in memory, or by one range read of the data centre's cache or R2. */
+/** Finds a user's record: in a page in memory, or by one range read of the data centre's cache or R2. */
 import { userHash } from "../../shared/hash.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { blobKey } from "../../shared/manifest.ts";
