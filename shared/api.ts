@@ -118,7 +118,7 @@ export function parseSimilarBody(body: unknown, defaults?: CallDefaults): RankPa
   return { ...parametersOf(parsed, defaults), similarTo: parsed.item_id as ItemId };
 }
 
-/** The fields of a call, after those of its scenario. Its `retrieval` replaces none: both hold. */
+/** The fields of a call, with its scenario's fields as defaults. Where both have a `retrieval`, items must pass both. */
 function withDefaults(body: unknown, defaults: CallDefaults | undefined): unknown {
   if (defaults === undefined) return body;
   const { retrieval: _, ...others } = defaults;

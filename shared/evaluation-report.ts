@@ -174,8 +174,8 @@ export const EvaluationReport = z.object({
   /** Paired differences of the chosen method to popularity, by metric. */
   lift: Metrics,
   /**
-   * The optimism of choosing the best candidate: the chosen metric's mean, minus its mean if five times the choice is made on four fifths
-   * of the users and measured on the rest. Null if there was no choice.
+   * How much the choice of the best candidate flatters its figure: the chosen metric's mean, minus the mean of five folds, in each of
+   * which the choice is made on four fifths of the users and measured on the rest. Null if there was no choice.
    */
   choice_optimism: z.number().nullable(),
   candidates: z.array(CandidateReport).max(CANDIDATES_MAX),

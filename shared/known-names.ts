@@ -21,6 +21,6 @@ export function knownNames({ catalog: catalogBytes, attributes: attributeBytes, 
     version: "",
     attributes: table,
     indexOf: catalog.indexOf,
-    compileFilter: (filter, share) => compileFilter(filter, source, share),
+    compileFilter: (filter, timeFraction) => compileFilter(filter, source, timeFraction),
   };
 }

@@ -23,7 +23,7 @@ export const LivePointer = z
         first_version: z.string().max(64).optional(),
       })
       .nullable(),
-    /** Only of a model that has no version and whose only connector is Events: an edge ranks by live counts of its positive events. */
+    /** Only for a model without a version whose only connector is Events: an edge ranks by live counts of its positive events. */
     events: z.object({ meanings: StoredMeanings }).optional(),
     /** RFC 3339 UTC. */
     updated_at: z.string().max(40),

@@ -64,7 +64,7 @@ export type GoldenScores = z.infer<typeof GoldenScores>;
  * only one of them), output `scores` float32 [item_count].
  */
 export const ModelDescription = z.object({
-  /** Name of the method in trainer/learn, such as `ease`. */
+  /** Name of the method in trainer/learn, such as `local_ridge`. */
   method: z.string().max(60),
   history_max: z.int().min(1).max(1000),
   graph: Descriptor,

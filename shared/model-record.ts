@@ -36,7 +36,7 @@ export const AttributeDescription = z.strictObject({
   distinct: z.number().nullable(),
 });
 
-/** The days of `recent_days` at most. */
+/** Limit on the days in `recent_days`. */
 export const RECENT_DAYS = 90;
 
 /** Counts from the last successful reading of the source. */

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { EvaluationReport, MeasuredMean } from "./evaluation-report.ts";
 import { Failure, TrainingState } from "./model-record.ts";
 
-/** The newest runs of a model are kept, and the newest refused ones besides. */
+/** So many of a model's newest runs are kept, and as many of its newest refused ones. */
 export const RUNS_KEPT = 20;
 const STAGES_MAX = 10;
 

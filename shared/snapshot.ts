@@ -54,9 +54,9 @@ export type Snapshot = {
   readonly scoreByValues?: ((values: readonly number[]) => Float32Array) | undefined;
   /**
    * Throws Problem (unknown_attribute, filter_type_mismatch) if the filter does not fit the attributes, and filter_too_large if it takes
-   * more than its share of the time that the filters of a request may take. The share is 1 by default.
+   * more than `timeFraction` (1 by default) of the time that all filters of a request may take.
    */
-  compileFilter(filter: Filter, share?: number): (item: ItemIndex) => boolean;
+  compileFilter(filter: Filter, timeFraction?: number): (item: ItemIndex) => boolean;
 };
 
 /** The part of a version that a request can be checked against without a user. */

@@ -1,5 +1,5 @@
 /**
- * Where events are. An edge stores them in *shards*, which are Durable Objects; each shard exports its events to files in the bucket.
+ * Where events are stored. An edge stores them in *shards*, which are Durable Objects; each shard exports its events to files in the bucket.
  *
  *     customers/{customer}/events/shards.json                     how many shards there are: EventShards
  *     customers/{customer}/events/learnt.json                     what all models have learnt: EventMarks

@@ -47,9 +47,9 @@ const TESTS_MAX = 2_000_000;
 /**
  * Throws Problem unknown_attribute, filter_type_mismatch or filter_too_large.
  *
- * @param share The fraction of the limit on time that this filter may take, where a request has several.
+ * @param timeFraction The part of the time limit that this filter may take, where a request has several.
  */
-export function compileFilter(filter: Filter, source: FilterSource, share = 1): IsMatch {
+export function compileFilter(filter: Filter, source: FilterSource, timeFraction = 1): IsMatch {
   const columns = new Map<string, KeyColumn>();
   const budget = createTableBudget();
   const tree = keyTreeOf(filter, (test) => {
@@ -59,7 +59,7 @@ export function compileFilter(filter: Filter, source: FilterSource, share = 1): 
   });
   const tests = countTests(tree);
   const { itemCount } = source.catalog;
-  const nsMax = share * NS_MAX;
+  const nsMax = timeFraction * NS_MAX;
   if (tests <= FEW_TESTS) {
     const { isMatch, nsAt } = treeEvaluator(tree);
     if (tests === 1 || itemCount * meanOver(itemCount, nsAt) <= nsMax) return isMatch;
@@ -72,10 +72,10 @@ export function compileFilter(filter: Filter, source: FilterSource, share = 1): 
     const { isMatch } = table;
     return opposite ? (item) => !isMatch(item) : isMatch;
   }
-  if (tests > FEW_TESTS && tests * itemCount <= share * TESTS_MAX) return treeEvaluator(tree).isMatch;
+  if (tests > FEW_TESTS && tests * itemCount <= timeFraction * TESTS_MAX) return treeEvaluator(tree).isMatch;
   const message =
     `takes too long on ${itemCount} items: ask fewer attributes, use $in for several values of one of them, or nest less` +
-    (share < 1 ? ", or send fewer boosts" : "");
+    (timeFraction < 1 ? ", or send fewer boosts" : "");
   throw filterProblem("filter_too_large", queryPointer(filter) ?? "", message);
 }
 

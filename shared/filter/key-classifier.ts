@@ -23,7 +23,7 @@ const RANGE_NS = 7;
 const SEARCH_NS = 30;
 const SEARCH_NS_PER_COMPARISON = 7;
 
-/** The bytes that the class tables of one filter may still take. Where they are used up, classes are searched for. */
+/** The bytes that the class tables of one filter may still take. Once they are used up, classes are found by a search. */
 export type TableBudget = { bytesLeft: number };
 /** Enough for some thirty tables of an attribute with more than 255 values. */
 export const createTableBudget = (): TableBudget => ({ bytesLeft: 8_000_000 });

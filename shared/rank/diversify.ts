@@ -1,6 +1,6 @@
 import type { ItemIndex } from "../ids.ts";
 
-/** How alike one entry of the pool is to each of them, 0 to 1, by their positions. The array is valid until the next call. */
+/** The likeness of one entry of the pool to every entry, 0 to 1, by position. The array is valid until the next call. */
 export type Likeness = (at: number) => Float64Array;
 
 /**

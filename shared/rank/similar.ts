@@ -8,8 +8,8 @@ import { describingColumns } from "./attribute-likeness.ts";
 const BOOLEAN_KEYS = 3; // missing, false, true
 
 /**
- * Scores of all items by likeness to one item. The model decides if it has learnt from the item. Otherwise the attributes decide that both
- * have, and for a model that ignores the history also the users who chose both. Undefined if nothing can tell.
+ * Scores of all items by likeness to one item. They come from the model if it has learnt from the item. Otherwise they come from common
+ * attribute values and, for a model that ignores the history, from the users who chose both. Undefined if there is neither.
  */
 export async function similarityScores(item: ItemIndex, snapshot: Snapshot): Promise<Float32Array | undefined> {
   const { similarity, itemCount } = snapshot;
@@ -25,8 +25,8 @@ export async function similarityScores(item: ItemIndex, snapshot: Snapshot): Pro
 }
 
 /**
- * Cosine of the attribute values of one item and each other item, but for the length of the one. A value weighs the more, the fewer items
- * have it.
+ * Likeness of each item to the given one: the cosine of their attribute values, without its division by the length of the given item,
+ * which is the same for all. A value weighs the more, the fewer items have it.
  */
 function sharedValues(item: ItemIndex, snapshot: Snapshot): Float32Array | undefined {
   const { attributes } = snapshot;
