@@ -1,4 +1,4 @@
-/** The environment variables of the trainer: which there are, their defaults, and what each may be (manage/README.md). */
+/** The trainer's environment variables: names, defaults and allowed values (manage/README.md). */
 import { realpathSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
 import { z } from "zod";
@@ -26,7 +26,7 @@ const json = z.string().transform((text, context) => {
   }
 });
 const absolute = z.string().refine(isAbsolute, "must be absolute paths");
-/** Two customers of whom one could read a folder of the other. */
+/** The fault of folders by customer, if one customer could read a folder of another. */
 function overlapOf(roots: Readonly<Record<string, readonly string[]>>): string | undefined {
   const folders = Object.entries(roots).flatMap(([customer, paths]) =>
     paths.map((path) => ({ customer, within: `${realPathOf(path)}/`.replace(/\/+$/, "/") })),
@@ -38,7 +38,7 @@ function overlapOf(roots: Readonly<Record<string, readonly string[]>>): string |
   return undefined;
 }
 
-/** The path without links; as it is given when the folder is not there yet. */
+/** The path with its links resolved; of a folder that does not exist yet, the path as given. */
 function realPathOf(path: string): string {
   try {
     return realpathSync(path);

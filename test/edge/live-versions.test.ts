@@ -1,6 +1,6 @@
 /** What callers see while versions, keys and models change. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buryModel, deleteModel } from "../../trainer/store/delete-model.ts";
+import { deleteModel, writeTombstone } from "../../trainer/store/delete-model.ts";
 import { activate } from "../../trainer/store/versions.ts";
 import { shopModel } from "../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
@@ -95,7 +95,7 @@ test("a revoked key stops working when its cached record is too old", async () =
 
 test("a deleted model stops ranking within seconds, and answers as an unknown one", async () => {
   expect((await edge.call(RANK)).status).toBe(200);
-  await buryModel(edge.store, { customer: "acme", modelName: "shop" }, { nowMs: Date.now() });
+  await writeTombstone(edge.store, { customer: "acme", modelName: "shop" }, { nowMs: Date.now() });
   await expect.poll(async () => (await edge.call(RANK)).status, TEN_SECONDS).toBe(404);
 });
 

@@ -8,7 +8,7 @@ import { callService, expectStatus, type Service } from "./service-client.ts";
 const POLL_MS = 500;
 
 /**
- * Creates the model, or trains it again if its files are others, were changed after its last training, or if that failed.
+ * Creates the model, or trains it again if it has other files, if they were changed after its last training, or if that failed.
  * Returns its record once it is ACTIVE.
  *
  * @throws LocalError with the failure's message if the training ends without a version.

@@ -105,7 +105,7 @@ async function labelOf(table: Table, name: string): Promise<Label> {
 type Entity = { readonly id: string; readonly source?: { readonly connector_id: string; readonly query: string } };
 type Tables = { readonly interactions: Table; readonly items: Table | null; readonly users: Table | null };
 
-/** The types of events that the model learns from: what pages send of their visitors. */
+/** The types of events that the model learns from, as web pages send them. */
 const EVENTS = { view: { label: true }, purchase: { label: true } };
 
 /**

@@ -54,7 +54,7 @@ export async function showRankings(
   return id;
 }
 
-/** The items of the history to which the first item of a list is due. */
+/** The items of the history that contributed most to the first item of a list. */
 async function reasonsOf(service: Service, path: string): Promise<string[]> {
   const answer = expectStatus(await callService(service, "GET", path), 200);
   const { items } = answer as { items: { reasons: { item_id: string | number }[] }[] };

@@ -27,7 +27,7 @@ export type TrainerParts = {
 
 export type ClosingStep = () => Promise<void> | void;
 
-/** Longest wait at the stop for each part that a silent bucket could hold up. The next start repeats its work. */
+/** When the trainer stops, it waits at most this long for each part that needs the bucket. The next start repeats its work. */
 export const PART_STOP_SECONDS_MAX = 3;
 
 /** @param closing Gets the steps that close the services, in the order in which they were opened. */

@@ -1,10 +1,10 @@
 /**
  * Temporary credentials for a part of the bucket. The owner of a key signs them as a JWT, and its digest is their secret:
  * https://developers.cloudflare.com/r2/api/s3/temporary-credentials/. R2 checks them itself. Other S3 stores, such as the one of
- * `wrangler dev`, do not know them and are reached through bucket-door.ts, which makes the same checks.
+ * `wrangler dev`, do not know them and are reached through bucket-proxy.ts, which makes the same checks.
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import { Claims, openBucketDoor } from "./bucket-door.ts";
+import { Claims, openBucketProxy } from "./bucket-proxy.ts";
 import { storedJson } from "./object-store.ts";
 import type { S3Options } from "./s3-request.ts";
 
@@ -20,10 +20,10 @@ export type BucketGrants = { options(grant: Grant): S3Options; close(): Promise<
 
 export async function bucketGrants(owner: S3Options): Promise<BucketGrants> {
   const isR2 = new URL(owner.endpoint).hostname.endsWith(".r2.cloudflarestorage.com");
-  const door = isR2 ? undefined : await openBucketDoor(owner, (token) => claimsOf(token, owner));
+  const proxy = isR2 ? undefined : await openBucketProxy(owner, (token) => claimsOf(token, owner));
   return {
-    options: (grant) => ({ ...signGrant(owner, grant), ...(door && { endpoint: door.endpoint }) }),
-    close: async () => door?.close(),
+    options: (grant) => ({ ...signGrant(owner, grant), ...(proxy && { endpoint: proxy.endpoint }) }),
+    close: async () => proxy?.close(),
   };
 }
 

@@ -6,19 +6,19 @@ import { type ObjectStore, StoreError } from "./object-store.ts";
 export type DeleteContext = {
   readonly nowMs: number;
   readonly signal: AbortSignal;
-  /** False once the model's record is gone: another trainer has finished the deletion, and the name may be a new model's. */
-  readonly isThere?: () => Promise<boolean>;
+  /** False once the model's record is gone: another trainer has finished the deletion, and a new model may have the name. */
+  readonly exists?: () => Promise<boolean>;
 };
 
 const ROUNDS_MAX = 20;
 
 /** Replaces the live pointer by the tombstone: from now on every edge answers as for an unknown model. */
-export async function buryModel(
+export async function writeTombstone(
   store: ObjectStore,
   model: ModelRef,
-  { nowMs, isThere }: Pick<DeleteContext, "nowMs" | "isThere">,
+  { nowMs, exists }: Pick<DeleteContext, "nowMs" | "exists">,
 ): Promise<void> {
-  await setStatus(store, model, { status: "DESTROYING", nowMs, isStill: isThere });
+  await setStatus(store, model, { status: "DESTROYING", nowMs, mayWrite: exists });
 }
 
 /**
@@ -26,8 +26,8 @@ export async function buryModel(
  * exist it does nothing.
  */
 export async function deleteModel(store: ObjectStore, model: ModelRef, context: DeleteContext): Promise<void> {
-  const options = { signal: context.signal, mayDelete: context.isThere };
-  await buryModel(store, model, context);
+  const options = { signal: context.signal, mayDelete: context.exists };
+  await writeTombstone(store, model, context);
   const tombstone = livePointerKey(model.customer, model.modelName);
   // A run that was just stopped may have an upload under way, so the list is read again until it is empty.
   for (let round = 0; round < ROUNDS_MAX; round++) {

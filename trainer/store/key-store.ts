@@ -38,7 +38,7 @@ const KeyReference = z.strictObject({ format: z.literal(1), sha256: z.string().r
 
 const KEY_ID_BYTES = 6;
 
-/** A new key and its record. Its place is written first, so that every key can be revoked. */
+/** Issues a key. The reference is written before the record, so that every valid key can be found by its id and revoked. */
 export async function issueKey(store: ObjectStore, request: KeyRequest): Promise<IssuedKey> {
   const key = formatApiKey(request.random(128));
   const record: KeyRecord = KeyRecord.parse({
@@ -53,8 +53,8 @@ export async function issueKey(store: ObjectStore, request: KeyRequest): Promise
     ...(request.webPages?.signsUsers && { user_secret: Buffer.from(request.random(32)).toString("hex") }),
   });
   const sha256 = await hashApiKey(key);
-  const place: z.infer<typeof KeyReference> = { format: 1, sha256 };
-  await create(store, keyReferenceKey(request.customer, record.key_id), place);
+  const reference: z.infer<typeof KeyReference> = { format: 1, sha256 };
+  await create(store, keyReferenceKey(request.customer, record.key_id), reference);
   await create(store, keyRecordKey(sha256), record);
   return { key, record };
 }
@@ -63,8 +63,8 @@ export async function issueKey(store: ObjectStore, request: KeyRequest): Promise
 export async function listKeys(store: ObjectStore, customer: string): Promise<KeyRecord[]> {
   const records: KeyRecord[] = [];
   for await (const { key } of store.list(`customers/${customer}/keys/`)) {
-    const place = await read(store, key, KeyReference);
-    const record = place && (await read(store, keyRecordKey(place.sha256), KeyRecord));
+    const reference = await read(store, key, KeyReference);
+    const record = reference && (await read(store, keyRecordKey(reference.sha256), KeyRecord));
     if (record) records.push(record);
   }
   return records;
@@ -86,8 +86,8 @@ export async function revokeKey(
   { keyId, nowMs }: { readonly keyId: string; readonly nowMs: number },
 ): Promise<KeyRecord | undefined> {
   for (const customer of await listCustomers(store)) {
-    const place = await read(store, keyReferenceKey(customer, keyId), KeyReference);
-    if (place) return revokeAt(store, keyRecordKey(place.sha256), nowMs);
+    const reference = await read(store, keyReferenceKey(customer, keyId), KeyReference);
+    if (reference) return revokeAt(store, keyRecordKey(reference.sha256), nowMs);
   }
   return undefined;
 }

@@ -52,8 +52,8 @@ export type StatusChange = {
   /** What events mean to the model, if an edge is to rank by them before the first version. */
   readonly events?: LivePointer["events"];
   readonly nowMs: number;
-  /** Checked after the pointer was read. False leaves the pointer: a new model with the same name may have written it. */
-  readonly isStill?: (() => Promise<boolean>) | undefined;
+  /** Called after the pointer was read. False leaves the pointer: a new model with the same name may have written it. */
+  readonly mayWrite?: (() => Promise<boolean>) | undefined;
 };
 
 /**
@@ -64,14 +64,14 @@ export type StatusChange = {
 export function setStatus(
   store: ObjectStore,
   model: ModelRef,
-  { status, events, nowMs, isStill }: StatusChange,
+  { status, events, nowMs, mayWrite }: StatusChange,
 ): Promise<LivePointer | undefined> {
   const pointer: LivePointer = { format: 1, status, live: null, events, updated_at: new Date(nowMs).toISOString() };
   const change = async (current: LivePointer | undefined) => {
     if (status === "DESTROYING" && current === undefined) return undefined;
-    const isThere = current?.status === status && isDeepStrictEqual(current.events, events);
-    if (isThere || (current?.live && status !== "DESTROYING")) return undefined;
-    return isStill && !(await isStill()) ? undefined : pointer;
+    const isUpToDate = current?.status === status && isDeepStrictEqual(current.events, events);
+    if (isUpToDate || (current?.live && status !== "DESTROYING")) return undefined;
+    return mayWrite && !(await mayWrite()) ? undefined : pointer;
   };
   // A tombstone also replaces a pointer that cannot be parsed, so that its model can be deleted.
   return changeLivePointer(store, model, change, status === "DESTROYING" ? { ...pointer, status: "ERROR" } : undefined);

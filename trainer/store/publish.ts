@@ -19,7 +19,7 @@ export type PublishContext = {
   readonly store: ObjectStore;
   readonly nowMs: () => number;
   readonly signal: AbortSignal;
-  /** The ranked lists behind the report, and what can make such lists again; stored beside it. */
+  /** The ranked lists behind the report, and the replay that can make such lists again; stored beside the report. */
   readonly lists?: Uint8Array;
   readonly replay?: Uint8Array;
   /** `fraction` 0…1 of the bytes that are stored and verified. */

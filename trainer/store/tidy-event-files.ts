@@ -27,7 +27,7 @@ export type TidyOptions = {
 const SETTLED_MS = 3_600_000;
 /** Files are merged up to this compressed size, so that the text of one fits into memory. */
 const MERGED_BYTES = 4 * 2 ** 20;
-/** Fewer neighbours are not worth the writing. */
+/** The fewest neighbours that are merged: fewer would save too little. */
 const MERGED_MIN = 24;
 const zipped = promisify(gzip);
 

@@ -49,7 +49,7 @@ export type Activation = {
   readonly version: string;
   readonly nowMs: number;
   /** False once the model is deleted, also when a new one has its name. */
-  readonly isThere?: () => Promise<boolean>;
+  readonly exists?: () => Promise<boolean>;
 };
 
 /**
@@ -61,7 +61,7 @@ export type Activation = {
 export async function activate(
   store: ObjectStore,
   model: ModelRef,
-  { version, nowMs, isThere }: Activation,
+  { version, nowMs, exists }: Activation,
 ): Promise<Manifest> {
   let manifest: Manifest | undefined;
   // Everything is checked after the pointer was read: if another trainer changes it meanwhile, the swap fails.
@@ -71,7 +71,7 @@ export async function activate(
     if (!(await versionNames(store, model, { live, nowMs })).includes(version)) throw unknownVersion(model, version);
     const found = await wholeManifest(store, model, version);
     manifest = found.manifest;
-    if (isThere && !(await isThere())) throw unknownModel(model);
+    if (exists && !(await exists())) throw unknownModel(model);
     if (live === version) return undefined;
     const next = liveAfter(current.live, version, found.descriptor);
     return { format: 1, status: "ACTIVE", live: next, updated_at: new Date(nowMs).toISOString() };

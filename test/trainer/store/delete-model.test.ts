@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { eventFileKey } from "../../../shared/events/event-store.ts";
 import { livePointerKey } from "../../../shared/manifest.ts";
-import { buryModel, deleteModel } from "../../../trainer/store/delete-model.ts";
+import { deleteModel, writeTombstone } from "../../../trainer/store/delete-model.ts";
 import { readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
 import { publish } from "../../../trainer/store/publish.ts";
@@ -72,7 +72,7 @@ test("a model whose pointer is damaged can be deleted", async () => {
 test("deleting a model that does not exist does nothing", async () => {
   const store = memoryStore();
   await deleteModel(store, TINY_MODEL, context);
-  await buryModel(store, TINY_MODEL, { nowMs: 0 });
+  await writeTombstone(store, TINY_MODEL, { nowMs: 0 });
   expect(await keysOf(store)).toEqual([]);
 });
 

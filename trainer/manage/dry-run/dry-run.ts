@@ -88,10 +88,10 @@ type Trial = Required<DryRunOptions> & {
   readonly report: DryRunReport;
 };
 
-/** The interactions of the sample, or undefined when they could not be checked. */
-type Known = { readonly checked: StagedInteractions; readonly isWhole: boolean };
+/** The checked interactions of the sample, and whether it has all rows of the query. */
+type CheckedSample = { readonly checked: StagedInteractions; readonly isWhole: boolean };
 
-async function tryInteractions(trial: Trial): Promise<Known | undefined> {
+async function tryInteractions(trial: Trial): Promise<CheckedSample | undefined> {
   const { spec, staging, report } = trial;
   const { user, item, interaction } = spec.schema;
   const { source } = interaction;
@@ -148,7 +148,7 @@ function addProblem({ report }: Trial, severity: DryRunProblem["severity"], code
   report.problems.push({ pointer, severity, code, message });
 }
 
-/** Too few events are no error of a model that is to learn from events alone. */
+/** Adds the error as a problem. Too few events are only a warning for a model that learns from events alone. */
 function addFault(trial: Trial, severity: DryRunProblem["severity"], error: StageError): void {
   const { code, message } = orNotEnough(error, trial.spec) as StageError;
   addProblem(trial, code === NOT_ENOUGH_EVENTS ? "warning" : severity, code, message);
@@ -185,7 +185,7 @@ function addRejected(trial: Trial, rejected: Rejected, { table, unreadable, unre
 const describedByReason = (rejected: Rejected) =>
   Object.entries(rejected).map(([reason, found]) => [reason, describeRejected({ [reason]: found })[0]!] as const);
 
-async function tryAttributes(trial: Trial, what: "item" | "user", known: Known | undefined): Promise<void> {
+async function tryAttributes(trial: Trial, what: "item" | "user", known: CheckedSample | undefined): Promise<void> {
   const { spec, staging, report } = trial;
   const entity = spec.schema[what];
   const { source } = entity;

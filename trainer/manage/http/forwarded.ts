@@ -117,7 +117,7 @@ export function memoryNonces(nowMs: () => number, max = NONCES_MAX): VerifierPar
   };
 }
 
-/** Refuses the calls of a customer beyond so many in a minute. */
+/** Refuses a customer's calls beyond `perMinute`. */
 export function callLimit(perMinute: number, nowMs: () => number): VerifierParts["limit"] {
   const counts = new Map<string, number>(); // by customer, in the present minute
   let minute = 0;

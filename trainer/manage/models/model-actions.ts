@@ -255,7 +255,7 @@ export async function destroyModel(context: ActionContext, ref: ModelRef, waitMs
   const isStopping = await ledger.isLeased(ref.customer, ref.modelName);
   removals.wake();
   const deadlineMs = performance.now() + (isStopping ? 0 : waitMs);
-  while (await registry.isThere(model)) {
+  while (await registry.exists(model)) {
     if (performance.now() >= deadlineMs) return false;
     await delay(50); // any trainer may remove it, so only the row shows the end
   }
@@ -271,8 +271,8 @@ export async function activateVersion(context: ActionContext, model: Model, vers
   const { registry, store, pointers, nowMs } = context;
   const { customer, modelName } = model;
   if (model.status === "DESTROYING") throw modelNotFound(modelName);
-  const isThere = () => registry.isThere(model);
-  const manifest = await activate(store, { customer, modelName }, { version, nowMs: nowMs(), isThere });
+  const exists = () => registry.exists(model);
+  const manifest = await activate(store, { customer, modelName }, { version, nowMs: nowMs(), exists });
   const metrics = await versionMetrics(store, model, version);
   const itemIdType = manifest.item_id_type;
   const changed = await registry.apply(customer, modelName, { kind: "activated", version, itemIdType, metrics });

@@ -52,8 +52,8 @@ export async function removeModel({ customer, modelName }: ModelRef, context: Re
   if (await ledger.isLeased(customer, modelName)) return false;
   // A status update that is still on its way would otherwise arrive after everything is gone.
   await pointers.whenReconciled({ customer, modelName }, RECONCILE_MS_MAX);
-  const isThere = () => registry.isThere(model);
-  await deleteModel(store, { customer, modelName }, { nowMs: nowMs(), signal, isThere });
+  const exists = () => registry.exists(model);
+  await deleteModel(store, { customer, modelName }, { nowMs: nowMs(), signal, exists });
   await folders.removeModel(customer, modelName);
   await registry.remove(model);
   return true;

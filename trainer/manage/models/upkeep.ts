@@ -124,7 +124,7 @@ const SWEEP: readonly SweepStep[] = [
   ({ database }) => database.maintain(),
 ];
 
-/** A step that fails is logged and repeated by the next sweep. */
+/** Performs the hourly steps. A step that fails is logged, and the next sweep repeats it. */
 async function sweep(context: UpkeepContext, signal: AbortSignal): Promise<void> {
   for (const step of SWEEP)
     try {
@@ -148,7 +148,7 @@ async function removeOverdue(context: UpkeepContext): Promise<void> {
   context.workers.wake();
 }
 
-/** A customer's damaged file does not keep those of the others from being tidied. */
+/** Tidies the event files of every customer. A damaged file stops the work for its customer only. */
 async function tidyEvents(context: UpkeepContext, signal: AbortSignal): Promise<void> {
   const { store, nowMs, eventRetentionMs: retentionMs, log } = context;
   for (const [customer, files] of await listAllEventFiles(store))

@@ -4,7 +4,7 @@ export type WorkLimits = {
   /** Pieces of work in progress over all customers. */
   readonly atOnce: number;
   readonly retryAfterSeconds: number;
-  /** The kind of work for people, in the singular and in the plural. */
+  /** What error texts call the work, in the singular and in the plural. */
   readonly names: readonly [one: string, several: string];
 };
 
@@ -13,7 +13,7 @@ export type OnePerCustomer = <T>(customer: string, work: () => Promise<T>) => Pr
 /**
  * Runs expensive work: one at a time for each customer, and `atOnce` of all customers.
  *
- * @throws Problem rate_limited while the customer's other work is in progress, overloaded while too much of others is.
+ * @throws Problem rate_limited while the customer's other work is in progress, overloaded while too many other customers have work in progress.
  */
 export function onePerCustomer({ atOnce, retryAfterSeconds, names: [one, several] }: WorkLimits): OnePerCustomer {
   const busyCustomers = new Set<string>();

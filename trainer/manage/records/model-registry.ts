@@ -17,13 +17,13 @@ export type ModelIdentity = Pick<Model, "customer" | "modelName" | "createdAt">;
 export type NewModel = {
   readonly customer: string;
   readonly spec: ModelSpec;
-  /** Default: the present. */
+  /** Default: now. */
   readonly createdAt?: string;
   readonly nextRunAt: string | null;
   readonly request?: CreationRequest | undefined;
 };
 
-/** What a repetition of the request that created a model is recognised by. */
+/** Identifies the request that created a model, so that its repetition is recognised. */
 export type CreationRequest = {
   /** The Idempotency-Key. */
   readonly key: string;
@@ -127,7 +127,7 @@ export function modelRegistry(database: Database, nowMs: () => number) {
     /** Every model of a customer, or of all. */
     names: async (customer = "") => (await database.query(SELECT_NAMES, [customer])).map(nameOfRow),
     /** Whether this model still exists. A newer model of the same name does not count. */
-    isThere: async ({ customer, modelName, createdAt }: ModelIdentity) =>
+    exists: async ({ customer, modelName, createdAt }: ModelIdentity) =>
       (await find(customer, modelName))?.createdAt === createdAt,
     /** Removes the rows of a model that is being deleted, with its runs. */
     async remove({ customer, modelName, createdAt }: ModelIdentity): Promise<void> {

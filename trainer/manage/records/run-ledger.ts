@@ -70,7 +70,7 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
         row && {
           runId,
           attempt: Number(row.attempt),
-          // The row counts this attempt already, so that a trainer that dies in it has counted it.
+          // The row counts this attempt as a crash from its start, so that the count is right if the trainer dies.
           crashes: Number(row.crashes) - 1,
           cancelled: row.cancelled === true,
         }

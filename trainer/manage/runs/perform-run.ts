@@ -49,8 +49,8 @@ export type RunContext = {
 };
 
 const RETRY_SECONDS_MAX = 3600;
-/** Access to the bucket outlives the run's time limit by this. */
-const GRANT_SECONDS_MORE = 60;
+/** Extra seconds of access to the bucket after the time limit of a run. */
+const GRANT_GRACE_SECONDS = 60;
 
 /**
  * Works on the run until it has ended or waits for a retry. Returns at once when the run cannot be claimed.
@@ -175,7 +175,7 @@ export async function prepareRun(
   const granted = grants.options({
     prefixes: [prefixOf(customer, modelName), ...(spec.schema.interaction.events ? [eventFilesPrefix(customer)] : [])],
     objects: [erasedUsersKey(customer)],
-    seconds: runs.secondsMax + GRANT_SECONDS_MORE,
+    seconds: runs.secondsMax + GRANT_GRACE_SECONDS,
   });
   const environment = { ...settings.childEnvironment(customer), ...storeEnvironment(granted) };
   const secretsOfEnvironment = Object.entries(environment)

@@ -88,10 +88,10 @@ export async function reconcileRecords(model: ModelRef, context: ReconcileContex
   const { store, registry, nowMs } = context;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const desired = await desiredState(model, registry);
-    const isStill = async () => isDeepStrictEqual(await desiredState(model, registry), desired);
-    const live = await writeStatus(model, { store, desired, nowMs: nowMs(), isStill });
+    const isUnchanged = async () => isDeepStrictEqual(await desiredState(model, registry), desired);
+    const live = await writeStatus(model, { store, desired, nowMs: nowMs(), isUnchanged });
     if (live !== undefined && live !== desired.version) await adoptVersion(model, live, context);
-    else if (await isStill()) return;
+    else if (await isUnchanged()) return;
   }
   const name = JSON.stringify(model.modelName);
   throw new StoreError(`Record and live pointer of ${name} changed ${ROUNDS_MAX} times in turn.`, { retryable: true });
@@ -121,7 +121,7 @@ type PointerUpdate = {
   readonly store: ObjectStore;
   readonly desired: PointerState;
   readonly nowMs: number;
-  readonly isStill: () => Promise<boolean>;
+  readonly isUnchanged: () => Promise<boolean>;
 };
 
 /**
@@ -131,9 +131,9 @@ type PointerUpdate = {
  * @returns The live version.
  */
 async function writeStatus(model: ModelRef, update: PointerUpdate): Promise<string | undefined> {
-  const { store, desired, nowMs, isStill } = update;
+  const { store, desired, nowMs, isUnchanged } = update;
   const { status, events } = desired;
-  const change = { status, events, nowMs, isStill: status === "DESTROYING" ? isStill : undefined };
+  const change = { status, events, nowMs, mayWrite: status === "DESTROYING" ? isUnchanged : undefined };
   const pointer =
     status === "ACTIVE" ? (await readLivePointer(store, model))?.pointer : await setStatus(store, model, change);
   return pointer?.live?.version;

@@ -8,7 +8,7 @@ export type RunNotes = {
 };
 
 /**
- * Collects what an attempt's messages tell for its record.
+ * Collects from an attempt's messages what its record shows.
  *
  * @param clock Seconds on a clock that never goes back.
  */

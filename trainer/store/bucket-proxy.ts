@@ -1,7 +1,6 @@
 /**
- * A server on loopback in front of a bucket that does not know temporary credentials. It checks the session token of a request as
- * R2 does, and forwards what the token allows with the owner's key. Who has the token may use it: the request's own signature is not
- * checked.
+ * A proxy on loopback for a bucket that does not know temporary credentials. It checks the session token of a request as R2 does, and
+ * forwards what the token allows with the owner's key. Whoever has the token may use it: the request's own signature is not checked.
  */
 import { once } from "node:events";
 import type { Server } from "node:http";
@@ -25,13 +24,13 @@ const RETURNED_HEADERS = ["content-type", "content-length", "content-range", "et
 /** Parameters of the only call on the bucket itself: a list. */
 const LIST_PARAMETERS = ["list-type", "prefix", "max-keys", "start-after"];
 
-export type BucketDoor = { readonly endpoint: string; close(): Promise<void> };
+export type BucketProxy = { readonly endpoint: string; close(): Promise<void> };
 
 /** @param claimsOf The claims of a valid session token. */
-export async function openBucketDoor(
+export async function openBucketProxy(
   owner: S3Options,
   claimsOf: (sessionToken: string) => Claims | undefined,
-): Promise<BucketDoor> {
+): Promise<BucketProxy> {
   const send = s3Request({ ...owner, attempts: 1 });
   const fetch = async (request: Request) => {
     const claims = claimsOf(request.headers.get("x-amz-security-token") ?? "");
@@ -51,7 +50,7 @@ export async function openBucketDoor(
   };
 }
 
-/** The call without its body; undefined when the claims do not allow it. Only what is known here is forwarded. */
+/** The call without its body; undefined when the claims do not allow it. Only the methods, parameters and headers above are forwarded. */
 function allowedCall({ url, method: given }: Request, { bucket, paths }: Claims): S3Call | undefined {
   const { pathname, searchParams } = new URL(url);
   const method = METHODS.find((known) => known === given);
