@@ -37,10 +37,10 @@ async function ranked(path: string) {
   return { status: answer.status, version, strategy, events, ids: (await answer.json()) as string[] };
 }
 
-async function until(isSo: (record: ModelRecord) => boolean): Promise<ModelRecord> {
+async function until(condition: (record: ModelRecord) => boolean): Promise<ModelRecord> {
   for (const deadlineMs = performance.now() + 180_000; ; await new Promise((done) => setTimeout(done, 200))) {
     const record = (await call("/v0/models/shop")).body as ModelRecord;
-    if (isSo(record)) return record;
+    if (condition(record)) return record;
     if (performance.now() > deadlineMs) throw new Error(`It never came to that: ${JSON.stringify(record)}`);
   }
 }

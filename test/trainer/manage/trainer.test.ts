@@ -31,9 +31,9 @@ const pointerOf = async ({ store }: Harness, name: string) => {
   return found && JSON.parse(new TextDecoder().decode(found.bytes));
 };
 const isAlive = (pid: number) => existsSync(`/proc/${pid}`);
-async function eventually(isSo: () => boolean): Promise<void> {
+async function eventually(condition: () => boolean): Promise<void> {
   const deadlineMs = performance.now() + 20_000;
-  while (!isSo()) {
+  while (!condition()) {
     if (performance.now() > deadlineMs) throw new Error("The condition never became true.");
     await new Promise((done) => setTimeout(done, 20));
   }
