@@ -26,12 +26,12 @@ test.each([
   ["--rows=5 scale", { names: ["scale"], flags: new Map([["rows", "5"]]) }],
 ])("%j", (line, expected) => expect(parse(line)).toEqual(run(expected)));
 
-test("an unknown name is told with those that are there", () => {
-  const told = parse("egde");
-  expect(told).toEqual({ kind: "told", text: expect.stringContaining("edge, training, scale"), isFault: true });
+test("an unknown name is answered with the existing ones", () => {
+  const parsed = parse("egde");
+  expect(parsed).toEqual({ kind: "message", text: expect.stringContaining("edge, training, scale"), isFault: true });
 });
 
 test("help names the benches, and says what runs without a name", () => {
   const text = expect.stringMatching(/all of them run.*edge, training, scale/s);
-  expect(parse("--help")).toEqual({ kind: "told", text, isFault: false });
+  expect(parse("--help")).toEqual({ kind: "message", text, isFault: false });
 });

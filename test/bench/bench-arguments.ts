@@ -8,7 +8,7 @@ export type BenchArguments =
       /** Flags for the benches: `--rows 1e6` becomes rows → 1e6. */
       readonly flags: ReadonlyMap<string, string>;
     }
-  | { readonly kind: "told"; readonly text: string; readonly isFault: boolean };
+  | { readonly kind: "message"; readonly text: string; readonly isFault: boolean };
 
 const USAGE = `npm run bench [-- NAME… --json]
 Without a name all of them run, for many hours. What a bench takes besides, such as --rows 1e6, stands in its file in test/bench/.`;
@@ -23,10 +23,10 @@ export function parseBenchArguments(args: readonly string[], known: readonly str
     tokens: true,
   });
   const list = `The benches are ${known.join(", ")}.`;
-  if (values.help) return { kind: "told", text: `${USAGE}\n${list}`, isFault: false };
+  if (values.help) return { kind: "message", text: `${USAGE}\n${list}`, isFault: false };
   const unknown = positionals.find((name) => !known.includes(name));
   if (unknown !== undefined)
-    return { kind: "told", text: `There is no bench ${JSON.stringify(unknown)}. ${list}`, isFault: true };
+    return { kind: "message", text: `There is no bench ${JSON.stringify(unknown)}. ${list}`, isFault: true };
   const flags = new Map<string, string>();
   for (const token of tokens)
     if (token.kind === "option" && token.name !== "json" && token.name !== "help")

@@ -30,7 +30,7 @@ export type CorePace = {
 export async function watchPace(core: string): Promise<CorePace> {
   const child = fork(PROGRAM, [core]);
   const pieces: Piece[] = [];
-  child.on("message", (told: Omit<Piece, "atMs">) => pieces.push({ atMs: performance.now(), ...told }));
+  child.on("message", (piece: Omit<Piece, "atMs">) => pieces.push({ atMs: performance.now(), ...piece }));
   await once(child, "message");
   keepToCores(child.pid!, core);
   return { pieces, stop: () => void child.kill() };

@@ -6,7 +6,7 @@ const CALLS = 200;
 const AT_ONCE = 4;
 const LIMIT = 15;
 const TIMEOUT_MS = 30_000;
-/** Of all calls. More answers of 500 and above, or calls without an answer, fail the bench. */
+/** The fraction of calls that may have no answer or one of 500 and above. More of them fail the bench. */
 const ERROR_FRACTION_MAX = 0.001;
 
 /**
@@ -38,7 +38,7 @@ export const deployed: Bench = async (context) => {
   };
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
   const figures = figuresOf(calls);
-  tell(calls, figures, context);
+  printFigures(calls, figures, context);
   const faults = calls.flatMap(({ faults }) => faults);
   for (const fault of new Set(faults)) fail(fault);
   const errors = calls.filter(({ status }) => status === 0 || status >= 500).length;
@@ -94,7 +94,7 @@ function figuresOf(calls: readonly DeployedCall[]): Figure[] {
   ];
 }
 
-function tell(calls: readonly DeployedCall[], figures: readonly Figure[], { say }: BenchContext): void {
+function printFigures(calls: readonly DeployedCall[], figures: readonly Figure[], { say }: BenchContext): void {
   for (const { name, value, unit } of figures) say(`  ${name}: ${value.toFixed(1)} ${unit}`);
   for (const [version, own] of Map.groupBy(calls, (call) => call.version))
     say(`  version ${version}: ${own.length} calls`);

@@ -58,10 +58,13 @@ test("calls at once have connections of their own", async () => {
   const answers = await Promise.all(["/1", "/2", "/3"].map((path) => caller.call(path)));
   expect(answers.map(({ text }) => JSON.parse(text).url)).toEqual(["/1", "/2", "/3"]);
 });
-test.each(["/broken", "/lost"])("a connection that ends is told, and not asked again: %s", async (path) => {
-  await expect(caller.call(path)).rejects.toThrow("ended within an answer");
-  expect((await caller.call("/")).status).toBe(200);
-});
+test.each(["/broken", "/lost"])(
+  "a connection that ends within an answer fails its call, and the next call has a new one: %s",
+  async (path) => {
+    await expect(caller.call(path)).rejects.toThrow("ended within an answer");
+    expect((await caller.call("/")).status).toBe(200);
+  },
+);
 test("a kept connection that the server has ended meanwhile is replaced", async () => {
   await caller.call("/");
   server.closeAllConnections();

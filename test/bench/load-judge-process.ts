@@ -17,7 +17,7 @@ import { type Answer, type FromJudge, type ToJudge, WORLD } from "./load-judge.t
 const [bucket, workDirectory] = process.argv.slice(2) as [string, string];
 setPriority(10);
 const store = s3Store(JSON.parse(bucket) as S3Options);
-const tell = (message: FromJudge) => process.send?.(message);
+const send = (message: FromJudge) => process.send?.(message);
 const place = { customer: "acme", modelName: "scale" };
 const worlds = [7, 8].map((seed) => drawnWorld({ ...WORLD, seed }));
 const checkers = await Promise.all(worlds.map(openChecker));
@@ -44,7 +44,7 @@ async function judgeAll(file: string): Promise<void> {
     const checker = versions.get(version);
     const ids = (JSON.parse(body) as (string | number)[]).map(String);
     const fault = checker ? await checker.faultOf(call, ids) : `version ${version} was never published`;
-    if (fault !== undefined) tell({ kind: "fault", fault: `${JSON.stringify(call)}: ${fault}` });
+    if (fault !== undefined) send({ kind: "fault", fault: `${JSON.stringify(call)}: ${fault}` });
   }
   await Promise.all(checkers.map((checker) => checker.close()));
 }
@@ -52,13 +52,13 @@ async function judgeAll(file: string): Promise<void> {
 process.on("message", (message: ToJudge) => {
   if (message.kind === "publish")
     publishWorld(message.which).then(
-      () => tell({ kind: "published", fault: null }),
-      (error: unknown) => tell({ kind: "published", fault: String(error) }),
+      () => send({ kind: "published", fault: null }),
+      (error: unknown) => send({ kind: "published", fault: String(error) }),
     );
   if (message.kind === "judge")
     void judgeAll(message.file).then(() => {
-      tell({ kind: "judged" });
+      send({ kind: "judged" });
       process.disconnect();
     });
 });
-tell({ kind: "ready" });
+send({ kind: "ready" });

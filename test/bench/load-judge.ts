@@ -51,7 +51,7 @@ export async function startJudge(s3: S3Options, workDirectory: string): Promise<
     throw new Error("The judging process ended before its time.");
   });
   ended.catch(() => undefined);
-  const heard = async (kind: FromJudge["kind"]): Promise<FromJudge> => {
+  const received = async (kind: FromJudge["kind"]): Promise<FromJudge> => {
     const { promise, resolve } = Promise.withResolvers<FromJudge>();
     const listen = (message: FromJudge) => void (message.kind === kind && resolve(message));
     child.on("message", listen);
@@ -61,12 +61,12 @@ export async function startJudge(s3: S3Options, workDirectory: string): Promise<
       child.off("message", listen);
     }
   };
-  await heard("ready");
+  await received("ready");
   return {
     pid: child.pid!,
     async publish(which) {
       send({ kind: "publish", which });
-      const answer = await heard("published");
+      const answer = await received("published");
       if (answer.kind === "published" && answer.fault !== null) throw new Error(answer.fault);
     },
     judge: (answer) => void answers.write(`${JSON.stringify(answer)}\n`),
@@ -75,7 +75,7 @@ export async function startJudge(s3: S3Options, workDirectory: string): Promise<
       answers.end();
       await finished(answers);
       send({ kind: "judge", file });
-      await heard("judged");
+      await received("judged");
     },
   };
 }

@@ -18,8 +18,8 @@ export type MemoryWatch = {
 };
 
 /**
- * The isolate's memory under load: JavaScript's heap, and the WASM heap as it was when a version was loaded last. Growth is told by
- * the least samples of the earlier and of the later windows, once caches are full.
+ * The isolate's memory under load: JavaScript's heap, and the WASM heap as it was when a version was loaded last. Growth is the
+ * difference between the least samples of the earlier and of the later windows, once caches are full.
  */
 export async function watchMemory(edge: EdgeWorld, context: BenchContext): Promise<MemoryWatch> {
   const watch = await watchIsolate(edge, SAMPLE_EVERY_MS);

@@ -115,7 +115,7 @@ async function writeRows(folder: string, seed: number): Promise<void> {
   await writeFile(join(folder, "interactions.csv"), `${rows.join("\n")}\n`);
 }
 
-/** A Postgres server that greets its callers, and then says nothing more. */
+/** A Postgres server that greets its callers and then never answers. */
 export async function startSilentPostgres() {
   const welcome = Buffer.from([82, 0, 0, 0, 8, 0, 0, 0, 0, 90, 0, 0, 0, 5, 73]); // authentication ok, ready
   const server = createServer((socket) => {

@@ -27,7 +27,7 @@ const VALIDATION_SHARE = 0.1;
 const VALIDATION_LISTS_MAX = 3000;
 
 const CHOICE_SECONDS_MAX = 7200;
-const TELL_EVERY_SECONDS = 120;
+const REPORT_EVERY_SECONDS = 120;
 const SMALL = { seeds: 20, seconds: 20 };
 
 export type QualityOptions = {
@@ -160,11 +160,11 @@ export async function automatic(task: QualityTask, prepared: PreparedTask, optio
   const begin = performance.now();
   const clock = () => (slowness * (performance.now() - begin)) / 1000;
   const limits = { signal: new AbortController().signal, clock, memoryMbMax: 8000, budget: BUDGET, seed: SEED };
-  let told = 0;
+  let reportedAt = 0;
   const progress = (share: number, detail: string) => {
-    if (clock() < told + TELL_EVERY_SECONDS) return;
-    told = clock();
-    say(`    ${told.toFixed(0)} s, ${(100 * share).toFixed(0)} %: ${detail}`);
+    if (clock() < reportedAt + REPORT_EVERY_SECONDS) return;
+    reportedAt = clock();
+    say(`    ${reportedAt.toFixed(0)} s, ${(100 * share).toFixed(0)} %: ${detail}`);
   };
   const { dataset } = prepared;
   const selection = await selectModel({

@@ -32,7 +32,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
 
 async function main(args: readonly string[]): Promise<number> {
   const parsed = parseBenchArguments(args, Object.keys(BENCHES));
-  if (parsed.kind === "told") {
+  if (parsed.kind === "message") {
     process[parsed.isFault ? "stderr" : "stdout"].write(`${parsed.text}\n`);
     return parsed.isFault ? 1 : 0;
   }

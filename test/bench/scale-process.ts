@@ -5,10 +5,9 @@
 import { join } from "node:path";
 import { ModelSpec } from "../../shared/model-spec.ts";
 import { watchPeakMemory } from "../../trainer/choose/files/peak-memory.ts";
-import { trainModel } from "../../trainer/run/train-model.ts";
-import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
 import { directoryStore } from "../fixtures/directory-store.ts";
 import { fileSettings } from "../fixtures/real-data.ts";
+import { benchRun } from "./bench-run.ts";
 import type { ScaleMeasured, ScaleStage } from "./scale.ts";
 
 const [folder, workDirectory, fitSeconds, memoryMb, source] = process.argv.slice(2) as [
@@ -20,9 +19,8 @@ const [folder, workDirectory, fitSeconds, memoryMb, source] = process.argv.slice
 ];
 const say = (said: string) => process.send?.({ said });
 const clock = () => performance.now() / 1000;
-const customer = "bench";
 const connect = {
-  customer,
+  customer: "bench",
   settings: { ...fileSettings([folder], workDirectory), timeoutSeconds: 7200, memoryMb: 1024 },
 };
 const areEvents = source === "events";
@@ -59,46 +57,23 @@ const enter = () => {
   entered++;
 };
 
-let toldAt = 0;
-const tell = (progress: { readonly detail?: string; readonly rows?: number }) => {
-  if (clock() - toldAt < 10) return;
-  toldAt = clock();
+let reportedAt = 0;
+const reportProgress = (progress: { readonly detail?: string; readonly rows?: number }) => {
+  if (clock() - reportedAt < 10) return;
+  reportedAt = clock();
   say(`${progress.detail ?? ""} ${progress.rows ?? ""}, ${Math.round(process.memoryUsage.rss() / 2 ** 20)} MB`);
 };
 
-const store = directoryStore(join(workDirectory, "bucket"));
-await setStatus(store, { customer, modelName: "bench" }, { status: "SCHEDULING", nowMs: Date.now() });
 const begin = clock();
-const outcome = await trainModel(
-  {
-    runId: "bench",
-    customer,
-    spec,
-    connectorSettings: connect.settings,
-    erasure: { salt: "0".repeat(32), dueMs: null },
-    settings: {
-      workDirectory,
-      modelDirectory: workDirectory,
-      seed: 1,
-      fitSecondsMax: Number(fitSeconds),
-      memoryMbMax: Number(memoryMb),
-      diskBytesMax: 1e12,
-      rejectedFractionMax: 0,
-      weightBytesMax: 24 * 2 ** 20,
-      edgeMemoryBytes: 80e6,
-      ignoreGate: true,
-    },
-  },
-  {
-    connect,
-    store,
-    signal: new AbortController().signal,
-    nowMs: Date.now,
-    clock,
-    report: { enter, progress: tell },
-    onData: () => {},
-  },
-);
+const outcome = await benchRun(spec, {
+  connect,
+  store: directoryStore(join(workDirectory, "bucket")),
+  clock,
+  report: { enter, progress: reportProgress },
+  workDirectory,
+  fitSecondsMax: Number(fitSeconds),
+  memoryMbMax: Number(memoryMb),
+});
 const seconds = clock() - begin;
 leave();
 if (outcome.kind !== "published") throw new Error(`Nothing was published: ${JSON.stringify(outcome)}`);

@@ -1,0 +1,39 @@
+import type { ModelSpec } from "../../shared/model-spec.ts";
+import type { TrainDeps } from "../../trainer/run/run-steps.ts";
+import { trainModel } from "../../trainer/run/train-model.ts";
+import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
+
+type BenchRun = Pick<TrainDeps, "connect" | "store" | "clock" | "report"> & {
+  readonly workDirectory: string;
+  readonly fitSecondsMax: number;
+  readonly memoryMbMax: number;
+  readonly onData?: TrainDeps["onData"];
+};
+
+/** Trains the model `bench` in this process, without the gate, and publishes it to the store. */
+export async function benchRun(spec: ModelSpec, run: BenchRun): Promise<Awaited<ReturnType<typeof trainModel>>> {
+  const { connect, store, clock, report, workDirectory, fitSecondsMax, memoryMbMax, onData = () => {} } = run;
+  const { customer } = connect;
+  await setStatus(store, { customer, modelName: spec.model_name }, { status: "SCHEDULING", nowMs: Date.now() });
+  const job = {
+    runId: "bench",
+    customer,
+    spec,
+    connectorSettings: connect.settings,
+    erasure: { salt: "0".repeat(32), dueMs: null },
+    settings: {
+      workDirectory,
+      modelDirectory: workDirectory,
+      seed: 1,
+      fitSecondsMax,
+      memoryMbMax,
+      diskBytesMax: 1e12,
+      rejectedFractionMax: 0,
+      weightBytesMax: 24 * 2 ** 20,
+      edgeMemoryBytes: 80e6,
+      ignoreGate: true,
+    },
+  };
+  const { signal } = new AbortController();
+  return trainModel(job, { connect, store, signal, nowMs: Date.now, clock, report, onData });
+}
