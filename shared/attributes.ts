@@ -76,7 +76,7 @@ export type AttributeTable = {
 };
 
 const KIND = "attributes";
-export const ATTRIBUTES_MAX = 500;
+const ATTRIBUTES_MAX = 500;
 export const NAME_LENGTH_MAX = 1000;
 const CODED_MAX = 65_535; // limit on distinct numbers: above, a key is no smaller than the number itself
 

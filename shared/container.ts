@@ -29,7 +29,7 @@ const PREAMBLE_BYTES = 16;
 const ALIGNMENT = 8;
 export const HEADER_BYTES_MAX = 1 << 20;
 export const ARRAYS_MAX = 2048;
-export const FILE_BYTES_MAX = 2 ** 31 - 1;
+const FILE_BYTES_MAX = 2 ** 31 - 1;
 
 const ARRAY_TYPES = {
   u8: Uint8Array,

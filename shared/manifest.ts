@@ -63,7 +63,7 @@ export type GoldenScores = z.infer<typeof GoldenScores>;
  * The scoring graph. Inputs `items` int32 [L] and `ages_days` float32 [L] (L ≥ 1, oldest first; the graph may declare
  * only one of them), output `scores` float32 [item_count].
  */
-export const ModelDescription = z.object({
+const ModelDescription = z.object({
   /** Name of the method in trainer/learn, such as `local_ridge`. */
   method: z.string().max(60),
   history_max: z.int().min(1).max(1000),
@@ -76,7 +76,7 @@ export const ModelDescription = z.object({
 });
 
 /** Packed user records (shared/user-records.ts). */
-export const UserRecordsDescription = z.object({
+const UserRecordsDescription = z.object({
   directory: Descriptor,
   pages: z.array(Descriptor).max(1000),
 });

@@ -58,7 +58,7 @@ function compactUser(tables: ShardTables, user: UserId, { learnt, beforeMs }: Ol
  * The events that ranking needs: by type, the newest 200 and the newest of each item. A shard does not know which types are positive or
  * count as seen, since each model says that for itself. The order stays.
  */
-export function neededOf(events: readonly StoredEvent[]): StoredEvent[] {
+function neededOf(events: readonly StoredEvent[]): StoredEvent[] {
   const newestFirst = [...events].sort((a, b) => b.created_at - a.created_at || b.seq - a.seq);
   const counts = new Map<string, number>();
   const items = new Set<string>();

@@ -5,7 +5,7 @@ import type { Appended, EventsOfUser, NewEvent } from "./shard-rpc.ts";
 import { eventsOfRow, type Row, type ShardTables } from "./shard-tables.ts";
 
 /** Limit on the events of one user in a shard. */
-export const USER_EVENTS_MAX = 10_000;
+const USER_EVENTS_MAX = 10_000;
 
 /** Stores the events that are not stored yet, or returns the users who would have too many. Drops events of erased users. */
 export function appendEvents(tables: ShardTables, batch: readonly EventsOfUser[], nowMs: number): Appended {

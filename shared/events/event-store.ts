@@ -17,7 +17,7 @@ export const SHARDS_DEFAULT = 4;
 export const SHARDS_MAX = 256;
 
 /** The name of a shard: `{generation}-{number}`. The generation counts the changes of the number of shards. */
-export const ShardName = z.string().regex(/^[0-9]{1,4}-[0-9]{1,3}$/);
+const ShardName = z.string().regex(/^[0-9]{1,4}-[0-9]{1,3}$/);
 
 /**
  * The last generation takes new events, from the time `since` on (RFC 3339). Events of the others are still read, until all models have

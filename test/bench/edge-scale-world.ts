@@ -20,7 +20,7 @@ export type ScaleWorld = {
   exactBest(history: readonly ItemIndex[], limit: number): ItemIndex[];
 };
 
-export const WIDTH = 64;
+const WIDTH = 64;
 export const HISTORY_MAX = 100;
 export const PER_USER = 20;
 /** `rarity` is a uniform number, so that `$lt: 1` passes one item in 10,000. */

@@ -196,7 +196,7 @@ function nameOfCursor(cursor: string): string {
 }
 
 /** The record of a model, as list and view show it. */
-export function recordOfModel(model: Model, edgeUrl: string): ModelRecord {
+function recordOfModel(model: Model, edgeUrl: string): ModelRecord {
   const { spec, training } = model;
   return {
     model_name: model.modelName,

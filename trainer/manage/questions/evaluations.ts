@@ -65,7 +65,7 @@ export type EvaluationLimits = {
 };
 
 /** The time limit is below the edge's timeout for calls of the trainer (TRAINER_TIMEOUT_SECONDS, 30). */
-export const EVALUATION_LIMITS: EvaluationLimits = { atOnce: 2, seconds: 25, smallBytes: 2 ** 17 };
+const EVALUATION_LIMITS: EvaluationLimits = { atOnce: 2, seconds: 25, smallBytes: 2 ** 17 };
 
 /** Fraction of the time limit in which lists with a scenario are made; the rest is for reading, starting and intervals. */
 const LIST_FRACTION = 0.6;
