@@ -9,7 +9,7 @@ import { writeLog } from "../request-log.ts";
 import type { WaitingModel } from "../versions/live-pointers.ts";
 import type { LoadedVersion } from "../versions/load-version.ts";
 import { POPULAR_MAX } from "./popular-items.ts";
-import { askShard, ShardError, type ShardNamespace, type ShardRpc } from "./shard-rpc.ts";
+import { callShard, ShardError, type ShardNamespace, type ShardRpc } from "./shard-rpc.ts";
 
 type Reading = { readonly userId: UserId | undefined; readonly access: ReadAccess };
 
@@ -27,9 +27,9 @@ export async function liveEventsOf(
   const { customer } = c.get("caller")!;
   const { erased, settings } = c.get("isolate");
   const read = async () => {
-    const found = await askShardsOf(c, userId, {
+    const found = await callShardsOfUser(c, userId, {
       access,
-      ask: (rpc, shard) => rpc.liveEvents(userId, learnt[shard] ?? 0),
+      call: (rpc, shard) => rpc.liveEvents(userId, learnt[shard] ?? 0),
     });
     return (await erased.isErased(customer, userId, access)) ? [] : found.reverse().flat();
   };
@@ -72,7 +72,7 @@ export async function popularVersion(
   const count = async (types: readonly string[]) => {
     const names = await eventShards.all(model.customer, access);
     const limit = Math.min(POPULAR_MAX, Math.ceil(COUNTS_MAX / names.length));
-    return (await askShards(c, names, { access, ask: (rpc) => rpc.popularItems(types, limit) })).flat();
+    return (await callShards(c, names, { access, call: (rpc) => rpc.popularItems(types, limit) })).flat();
   };
   const detail = "Events cannot be counted right now, so nothing is ranked";
   const version = await eventsOrProblem(detail, () => popular.versionOf(model, count, access));
@@ -80,31 +80,31 @@ export async function popularVersion(
   return version;
 }
 
-type Asking<T> = {
+type CallOptions<T> = {
   readonly access: ReadAccess;
-  readonly ask: (shard: ShardRpc, name: string) => Promise<T>;
+  readonly call: (shard: ShardRpc, name: string) => Promise<T>;
 };
 
 /**
- * Asks all shards that may hold events of the user, the newest generation first: none before the customer's first event. Throws ReadError,
+ * Calls all shards that may hold events of the user, the newest generation first: none before the customer's first event. Throws ReadError,
  * FormatError, ShardError.
  */
-export async function askShardsOf<T>(c: Context<EdgeEnv>, user: UserId, asking: Asking<T>): Promise<T[]> {
+export async function callShardsOfUser<T>(c: Context<EdgeEnv>, user: UserId, options: CallOptions<T>): Promise<T[]> {
   const { customer } = c.get("caller")!;
-  return askShards(c, await c.get("isolate").eventShards.shardsOf(customer, user, asking.access), asking);
+  return callShards(c, await c.get("isolate").eventShards.shardsOf(customer, user, options.access), options);
 }
 
-/** Asks shards at once. Throws ShardError. */
-export async function askShards<T>(
+/** Calls shards concurrently. Throws ShardError. */
+export async function callShards<T>(
   c: Context<EdgeEnv>,
   names: readonly string[],
-  { access: { nowMs }, ask }: Asking<T>,
+  { access: { nowMs }, call }: CallOptions<T>,
 ): Promise<T[]> {
   const { customer } = c.get("caller")!;
   const untilMs = eventsUntilMs(c);
   return Promise.all(
     names.map((shard) =>
-      askShard(shardsBound(c), { customer, shard }, { ask: (rpc) => ask(rpc, shard), untilMs, nowMs }),
+      callShard(shardBinding(c), { customer, shard }, { call: (rpc) => call(rpc, shard), untilMs, nowMs }),
     ),
   );
 }
@@ -114,7 +114,7 @@ export const eventsUntilMs = (c: Context<EdgeEnv>): number =>
   c.get("access").nowMs() + c.get("isolate").settings.EVENTS_TIMEOUT_MS;
 
 /** Throws ShardError if the deployment has no shards. */
-export function shardsBound(c: Context<EdgeEnv>): ShardNamespace {
+export function shardBinding(c: Context<EdgeEnv>): ShardNamespace {
   if (c.env.EVENTS) return c.env.EVENTS;
   throw new ShardError("wrangler.toml has no binding EVENTS: see edge/README.md");
 }

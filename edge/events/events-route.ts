@@ -16,10 +16,10 @@ import { requireScope } from "../auth.ts";
 import type { EdgeEnv } from "../isolate.ts";
 import { idempotencyKeyOf, jsonTextOf, readBody, refuseQuery } from "../request-body.ts";
 import { requireSignedUser } from "../web-page-keys.ts";
-import { askShardsOf, eventsOrProblem, eventsUntilMs, shardsBound } from "./events-of-user.ts";
+import { callShardsOfUser, eventsOrProblem, eventsUntilMs, shardBinding } from "./events-of-user.ts";
 import {
   type Appended,
-  askShard,
+  callShard,
   type EventsOfUser,
   type NewEvent,
   type ShardPlace,
@@ -64,7 +64,7 @@ export async function viewUserEvents(c: Context<EdgeEnv>): Promise<Response> {
   const access = accessOf(c);
   const found = await eventsOrProblem("Events cannot be read right now", async () => {
     if (await c.get("isolate").erased.isErased(customer, user, access)) return [];
-    return askShardsOf(c, user, { access, ask: (rpc) => rpc.eventsOf(user, SHOWN_MAX) });
+    return callShardsOfUser(c, user, { access, call: (rpc) => rpc.eventsOf(user, SHOWN_MAX) });
   });
   const newestFirst = found.flat().sort((a, b) => b.created_at - a.created_at);
   return c.json({ user_id: user, events: newestFirst.slice(0, SHOWN_MAX).map(shownEvent) });
@@ -74,7 +74,9 @@ export async function viewUserEvents(c: Context<EdgeEnv>): Promise<Response> {
 export async function eraseEvents(c: Context<EdgeEnv>, user: UserId): Promise<void> {
   if (c.env.EVENTS === undefined) return;
   const detail = "The user is erased from all models, but the user's events cannot be removed right now";
-  await eventsOrProblem(detail, () => askShardsOf(c, user, { access: accessOf(c), ask: (rpc) => rpc.erase(user) }));
+  await eventsOrProblem(detail, () =>
+    callShardsOfUser(c, user, { access: accessOf(c), call: (rpc) => rpc.erase(user) }),
+  );
 }
 
 const accessOf = (c: Context<EdgeEnv>) => ({ ...c.get("access"), reader: c.get("isolate").reader });
@@ -100,7 +102,7 @@ function timeFault(secondsAhead: number): string | undefined {
 async function store(c: Context<EdgeEnv>, events: readonly SentEvent[]) {
   const { eventShards, erased } = c.get("isolate");
   const { customer } = c.get("caller")!;
-  const [shards, access] = [shardsBound(c), accessOf(c)];
+  const [shards, access] = [shardBinding(c), accessOf(c)];
   const idempotencyKey = idempotencyKeyOf(c.req.raw);
   const idOf = ({ event_id }: SentEvent, i: number) =>
     event_id ?? (idempotencyKey === "" ? crypto.randomUUID() : `${idempotencyKey}:${i}`);
@@ -126,12 +128,12 @@ async function store(c: Context<EdgeEnv>, events: readonly SentEvent[]) {
   const untilMs = eventsUntilMs(c);
   const askAll = <T>(
     of: typeof batches,
-    ask: (rpc: ShardRpc, place: ShardPlace, batch: EventsOfUser[]) => Promise<T>,
+    call: (rpc: ShardRpc, place: ShardPlace, batch: EventsOfUser[]) => Promise<T>,
   ) =>
     Promise.all(
       [...of].map(([shard, batch]) => {
         const place = { customer, shard };
-        return askShard(shards, place, { ask: (rpc) => ask(rpc, place, batch), untilMs, nowMs: access.nowMs });
+        return callShard(shards, place, { call: (rpc) => call(rpc, place, batch), untilMs, nowMs: access.nowMs });
       }),
     );
   const known = new Map<UserId, string[]>();

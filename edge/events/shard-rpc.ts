@@ -60,7 +60,7 @@ export class ShardError extends Error {
 }
 
 type ShardCall<T> = {
-  readonly ask: (shard: ShardRpc) => Promise<T>;
+  readonly call: (shard: ShardRpc) => Promise<T>;
   readonly untilMs: number;
   readonly nowMs: () => number;
 };
@@ -68,15 +68,15 @@ type ShardCall<T> = {
 const PAUSE_MS = 20;
 
 /** Calls a shard, and repeats a call that fails until the deadline: a deployment restarts all shards. Throws ShardError. */
-export async function askShard<T>(
+export async function callShard<T>(
   namespace: ShardNamespace,
   { customer, shard }: ShardPlace,
-  { ask, untilMs, nowMs }: ShardCall<T>,
+  { call, untilMs, nowMs }: ShardCall<T>,
 ): Promise<T> {
   const name = `${customer}/${shard}`;
   for (let pauseMs = PAUSE_MS; ; pauseMs *= 2) {
     try {
-      return await within(Math.max(1, untilMs - nowMs()), `the shard ${shard}`, ask(namespace.getByName(name)));
+      return await within(Math.max(1, untilMs - nowMs()), `the shard ${shard}`, call(namespace.getByName(name)));
     } catch (cause) {
       const isOverloaded = (cause as { readonly overloaded?: boolean }).overloaded === true;
       if (isOverloaded || nowMs() + pauseMs >= untilMs) {

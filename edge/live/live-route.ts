@@ -1,7 +1,7 @@
 /** `GET /v0/live` */
 import type { Context } from "hono";
 import { requireScope } from "../auth.ts";
-import { askShards, eventsOrProblem } from "../events/events-of-user.ts";
+import { callShards, eventsOrProblem } from "../events/events-of-user.ts";
 import { shownEvent } from "../events/events-route.ts";
 import type { LiveCounts } from "../events/shard-rpc.ts";
 import type { EdgeEnv } from "../isolate.ts";
@@ -46,8 +46,8 @@ export async function viewLive(c: Context<EdgeEnv>): Promise<Response> {
   const detail = "The counts of the last hour cannot be read right now";
   const { found, newest } = await eventsOrProblem(detail, async () => {
     const [shards, [calls]] = await Promise.all([
-      askShards(c, await eventShards.all(customer, access), { access, ask: (rpc) => rpc.liveCounts(firstMinute) }),
-      askShards(c, [CALLS_OBJECT], { access, ask: (rpc) => rpc.callsFrom(firstMinute) }),
+      callShards(c, await eventShards.all(customer, access), { access, call: (rpc) => rpc.liveCounts(firstMinute) }),
+      callShards(c, [CALLS_OBJECT], { access, call: (rpc) => rpc.callsFrom(firstMinute) }),
     ]);
     const newest = shards
       .flatMap((shard) => shard.newest)

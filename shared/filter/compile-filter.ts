@@ -74,7 +74,7 @@ export function compileFilter(filter: Filter, source: FilterSource, timeFraction
   }
   if (tests > FEW_TESTS && tests * itemCount <= timeFraction * TESTS_MAX) return treeEvaluator(tree).isMatch;
   const message =
-    `takes too long on ${itemCount} items: ask fewer attributes, use $in for several values of one of them, or nest less` +
+    `takes too long on ${itemCount} items: test fewer attributes, use $in for several values of one of them, or nest less` +
     (timeFraction < 1 ? ", or send fewer boosts" : "");
   throw filterProblem("filter_too_large", queryPointer(filter) ?? "", message);
 }

@@ -9,7 +9,7 @@ export type Likeness = (at: number) => Float64Array;
  * for its best.
  *
  * @param pool Candidates, best first.
- * @returns The pool with its first `count` places chosen anew; all others follow by score.
+ * @returns The pool with its first `count` places filled by this rule; all others follow by score.
  */
 export function diversify(
   pool: readonly ItemIndex[],

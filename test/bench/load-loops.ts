@@ -5,12 +5,12 @@ const PAUSE_SECONDS_MIN = 0.03;
 
 /** Connections that call again as soon as they are answered. */
 export async function closedLoop(
-  ask: () => Promise<void>,
+  makeCall: () => Promise<void>,
   { connections, seconds }: { connections: number; seconds: number },
 ) {
   const end = performance.now() + 1000 * seconds;
   const connection = async () => {
-    while (performance.now() < end) await ask();
+    while (performance.now() < end) await makeCall();
   };
   await Promise.all(Array.from({ length: connections }, connection));
 }
@@ -21,7 +21,7 @@ type OpenLoop = { readonly perSecond: number; readonly seconds: number; readonly
  * Calls at a constant rate, whether or not earlier calls are answered. Calls that fall into a pause of this process are left out, since
  * sending them all at once would be another load. Returns the fraction of calls that were left out.
  */
-export async function openLoop(ask: () => Promise<void>, { perSecond, seconds, say }: OpenLoop): Promise<number> {
+export async function openLoop(makeCall: () => Promise<void>, { perSecond, seconds, say }: OpenLoop): Promise<number> {
   const begin = performance.now();
   const outstanding = new Set<Promise<void>>();
   let [sent, leftOut, lastRoundAt] = [0, 0, 0];
@@ -35,7 +35,7 @@ export async function openLoop(ask: () => Promise<void>, { perSecond, seconds, s
     const late = Math.floor(Math.max(0, elapsed - lastRoundAt - PAUSE_SECONDS_MIN) * perSecond);
     [sent, leftOut, lastRoundAt] = [sent + late, leftOut + late, elapsed];
     for (; sent < elapsed * perSecond && outstanding.size < OUTSTANDING_MAX; sent++) {
-      const call: Promise<void> = ask().finally(() => outstanding.delete(call));
+      const call: Promise<void> = makeCall().finally(() => outstanding.delete(call));
       outstanding.add(call);
     }
     await pause(2);

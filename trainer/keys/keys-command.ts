@@ -85,7 +85,7 @@ async function issue(flags: Flags, world: KeysWorld): Promise<string> {
   const named = placeOf(flags);
 
   const { store, egressAddresses, serviceAccount } = await operatorOf(flags, world.environment);
-  if (email !== undefined) await giveAccount(store, { customer, email, configuredOf: serviceAccount });
+  if (email !== undefined) await storeAccount(store, { customer, email, configuredOf: serviceAccount });
   // A run uses the settings before the stored account too.
   const account = serviceAccount(customer) ?? (await readCustomer(store, customer))?.service_account ?? null;
   const request = { customer, scopes, expiresAtMs, webPages, nowMs: world.nowMs, random: world.random };
@@ -154,7 +154,7 @@ function placeOf({ project, dataset }: Flags): Pick<GrantPlace, "project" | "dat
   return { project, dataset };
 }
 
-type GivenAccount = {
+type AccountToStore = {
   readonly customer: string;
   readonly email: string;
   /** The account in the settings, which takes precedence over the stored one. */
@@ -162,7 +162,7 @@ type GivenAccount = {
 };
 
 /** Stores the account for the customer. Two customers cannot share one, or each could read what the other has granted. */
-async function giveAccount(store: ObjectStore, { customer, email, configuredOf }: GivenAccount): Promise<void> {
+async function storeAccount(store: ObjectStore, { customer, email, configuredOf }: AccountToStore): Promise<void> {
   const configured = configuredOf(customer);
   if (configured !== null && configured !== email)
     throw new LocalError(`SHORTLIST_SERVICE_ACCOUNTS sets ${configured} for ${customer}: change it there.`);

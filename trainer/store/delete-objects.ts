@@ -4,7 +4,7 @@ import { type ObjectStore, StoreError } from "./object-store.ts";
 export type DeleteOptions = {
   readonly signal: AbortSignal;
   /**
-   * Asked before each deletion, because the store has no conditional one: a trainer that slept while another one took over
+   * Called before each deletion, because the store has no conditional one: a trainer that slept while another one took over
    * must delete nothing more. Absent: no other trainer can take over.
    */
   readonly mayDelete?: (() => Promise<boolean>) | undefined;

@@ -13,8 +13,8 @@ const RETIRED_MS = 9 * 24 * 3_600_000;
 const GENERATIONS_MAX = 4;
 
 /**
- * Changes the number of a customer's shards. New events go to a new generation of shards. The older ones are still asked for their events,
- * and are dropped once every version has learnt these and no event of theirs can be repeated.
+ * Changes the number of a customer's shards. New events go to a new generation of shards. The older ones are still read,
+ * and are dropped once every version has learnt their events and none of these can be repeated.
  *
  * @param shards Absent: only drops generations.
  */

@@ -4,8 +4,8 @@ import { changeObject, type ObjectStore } from "./object-store.ts";
 import { readManifest, storedVersions } from "./versions.ts";
 
 /**
- * Tells the edge which events every version of the customer's models has learnt, so that it may forget them. All stored versions
- * count, because each may be activated again. The marks are computed anew from the bucket, so a failure is repaired by the next call.
+ * Writes which events every version of the customer's models has learnt, so that shards may forget them. All stored versions
+ * count, because each may be activated again. The marks are computed from the bucket each time, so the next call repairs a failure.
  *
  * @param models All models of the customer.
  */

@@ -105,7 +105,7 @@ async function attemptOnce(
 
 /**
  * True for failures that may pass. 409: another request for the same key was running, so the condition was not checked. A body that
- * arrived too slowly is answered 400; its error code tells it from wrong requests.
+ * arrived too slowly is answered 400; its error code distinguishes it from wrong requests.
  */
 const isPassing = (status: number, bytes: Uint8Array): boolean =>
   status >= 500 || [408, 409, 429].includes(status) || (status === 400 && /^RequestTimeout\b/.test(errorCodeOf(bytes)));

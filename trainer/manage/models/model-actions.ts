@@ -133,7 +133,7 @@ export async function scheduleRun(
   return model;
 }
 
-/** The model, if its run waited for a retry and may begin now. */
+/** Ends the wait of a run for its retry. Undefined if the model has no such run. */
 async function hastenRun(
   { registry, ledger }: ActionContext,
   { customer, modelName }: ModelRef,

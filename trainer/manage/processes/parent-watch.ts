@@ -5,7 +5,7 @@
  */
 import { isMainThread, Worker } from "node:worker_threads";
 
-/** Given by the parent: it may be gone before this process can ask who it was. */
+/** Given by the parent, since it may be gone before this process could find out its id. */
 const parent = Number(process.env.SHORTLIST_PARENT_PID);
 
 const WATCH = `
