@@ -171,7 +171,7 @@ function liveVersion(c: Context<EdgeEnv>, access: ReadAccess): Promise<LiveVersi
 
 type ScenarioCall = { readonly sent: RankParameters; readonly parse: ParseCall; readonly access: ReadAccess };
 
-/** The call with its scenario's fields as defaults. Parts of the scenario that do not fit the version are left out, and a header says so. */
+/** The call with its scenario's fields as defaults. Parts that do not fit the version are left out, and a header says so. */
 async function withScenario(
   c: Context<EdgeEnv>,
   loaded: LoadedVersion,

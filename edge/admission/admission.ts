@@ -1,6 +1,6 @@
 /**
- * Decides which rank calls an isolate computes, and when. An isolate has one thread for all its calls, and a clock that stands still while the
- * thread computes. So nothing here is measured: each call has an estimated CPU time, which depends on the size of its catalog.
+ * Decides which rank calls an isolate computes, and when. An isolate has one thread for all its calls, and a clock that stands still
+ * while the thread computes. So nothing here is measured: each call has an estimated CPU time, which depends on its catalog's size.
  *
  * 1. A bound on work: the calls that were admitted and are not yet computed have limited CPU time, in all and by customer. A call
  *    beyond the bound is refused at once.

@@ -14,7 +14,7 @@ import { callShard, ShardError, type ShardNamespace, type ShardRpc } from "./sha
 type Reading = { readonly userId: UserId | undefined; readonly access: ReadAccess };
 
 /**
- * The events of the call's user that the version has not learnt. Undefined if the version does not listen to events, or the call has no user.
+ * The events of the call's user that the version has not learnt. Undefined if the version listens to no events, or the call has no user.
  * Throws Problem events_unavailable, unless the operator prefers a list without events.
  */
 export async function liveEventsOf(

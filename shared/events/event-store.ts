@@ -1,5 +1,6 @@
 /**
- * Where events are stored. An edge stores them in *shards*, which are Durable Objects; each shard exports its events to files in the bucket.
+ * Where events are stored. An edge writes them to *shards*, which are Durable Objects. Each shard exports its events to files in the
+ * bucket.
  *
  *     customers/{customer}/events/shards.json                     how many shards there are: EventShards
  *     customers/{customer}/events/learnt.json                     what all models have learnt: EventMarks

@@ -13,7 +13,7 @@ export type OnePerCustomer = <T>(customer: string, work: () => Promise<T>) => Pr
 /**
  * Runs expensive work: one at a time for each customer, and `atOnce` of all customers.
  *
- * @throws Problem rate_limited while the customer's other work is in progress, overloaded while too many other customers have work in progress.
+ * @throws Problem rate_limited while the customer's other work is in progress, overloaded while too many other customers have some.
  */
 export function onePerCustomer({ atOnce, retryAfterSeconds, names: [one, several] }: WorkLimits): OnePerCustomer {
   const busyCustomers = new Set<string>();
