@@ -66,8 +66,8 @@ export const problemsOf = ({ scope, problems }: Call): ProblemCode[] => [
 
 function operationOf(call: Call): Json {
   const { id, summary, description, scope, body, answers } = call;
-  const own = [...(call.parameters ?? []), ...(scope === "rank" || scope === "events" ? [USER_SIGNATURE] : [])];
-  const parameters = [...pathParameters(call.path), ...own.map(parameterOf)];
+  const declared = [...(call.parameters ?? []), ...(scope === "rank" || scope === "events" ? [USER_SIGNATURE] : [])];
+  const parameters = [...pathParameters(call.path), ...declared.map(parameterOf)];
   const responses: Record<string, Json> = {};
   for (const answer of answers) {
     responses[answer.status] = {

@@ -120,10 +120,10 @@ async function store(c: Context<EdgeEnv>, events: readonly SentEvent[]) {
       dropped += sent.length;
       continue;
     }
-    const own = { user, events: sent.map(({ event, id }) => newEvent(event, id)) };
+    const ofUser = { user, events: sent.map(({ event, id }) => newEvent(event, id)) };
     const [newest, ...older] = await shardsOf(list, user);
-    addTo(batches, newest!, own);
-    for (const shard of older) addTo(earlier, shard, own);
+    addTo(batches, newest!, ofUser);
+    for (const shard of older) addTo(earlier, shard, ofUser);
   }
   const untilMs = eventsUntilMs(c);
   const askAll = <T>(
@@ -149,10 +149,10 @@ async function store(c: Context<EdgeEnv>, events: readonly SentEvent[]) {
   return sumOf(answers, { dropped, events });
 }
 
-function addTo(byShard: Map<string, EventsOfUser[]>, shard: string, own: EventsOfUser): void {
+function addTo(byShard: Map<string, EventsOfUser[]>, shard: string, ofUser: EventsOfUser): void {
   const batch = byShard.get(shard);
-  if (batch) batch.push(own);
-  else byShard.set(shard, [own]);
+  if (batch) batch.push(ofUser);
+  else byShard.set(shard, [ofUser]);
 }
 
 const newEvent = (event: SentEvent, id: string): NewEvent => ({

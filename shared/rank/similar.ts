@@ -34,13 +34,13 @@ function sharedValues(item: ItemIndex, snapshot: Snapshot): Float32Array | undef
   const { itemCount } = attributes;
   const [shared, squares] = [tableOf(snapshot), tableOf(snapshot)];
   for (const column of describingColumns(attributes)) {
-    const own = new Set<number>();
-    forEachKey(column, item, (key) => own.add(key));
+    const itemKeys = new Set<number>();
+    forEachKey(column, item, (key) => itemKeys.add(key));
     const weights = weightsOf(column, itemCount);
     for (let other = 0; other < itemCount; other++)
       forEachKey(column, other as ItemIndex, (key) => {
         squares[other]! += weights[key]!;
-        if (own.has(key)) shared[other]! += weights[key]!;
+        if (itemKeys.has(key)) shared[other]! += weights[key]!;
       });
   }
   for (let other = 0; other < itemCount; other++) if (shared[other]! > 0) shared[other]! /= Math.sqrt(squares[other]!);

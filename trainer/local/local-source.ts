@@ -123,8 +123,8 @@ function creationBody(
   );
   const entity = (role: "user" | "item", id: string, table: Table | null): Entity => {
     if (table === null) return { id };
-    const own = identifier(idColumn(table, id, role));
-    const query = `SELECT ${own} AS ${identifier(id)}, * EXCLUDE (${own}) FROM ${table.name}`;
+    const idName = identifier(idColumn(table, id, role));
+    const query = `SELECT ${idName} AS ${identifier(id)}, * EXCLUDE (${idName}) FROM ${table.name}`;
     return { id, source: { connector_id: `${role}s`, query } };
   };
   const selected = [

@@ -25,10 +25,10 @@ async function perform(job: DryRunJob): Promise<DryRunAnswer> {
   process.once("SIGTERM", () => stop.abort(new StageError("fetching", "stopped", "The dry run was stopped.")));
   try {
     const bigqueryToken = () => askAccessToken(process, stop.signal);
-    const own = { secret: childSecret(), bigqueryToken, typedByRows: TYPED_BY_ROWS };
+    const ofDryRun = { secret: childSecret(), bigqueryToken, typedByRows: TYPED_BY_ROWS };
     const context = {
       customer,
-      settings: { ...job.connectorSettings, ...own },
+      settings: { ...job.connectorSettings, ...ofDryRun },
       events: await eventsOf(job, stop.signal),
     };
     return { kind: "report", report: await dryRun(spec, context, stop.signal, { rejectedFractionMax, fitSecondsMax }) };
