@@ -72,7 +72,9 @@ export const RankBody = CommonFields.extend({
     .max(SESSION_MAX, `must be at most ${SESSION_MAX} entries long: send the latest`)
     .default([])
     .meta({
-      description: `A session's latest positive interactions, the oldest first, at most ${SESSION_MAX}. They follow the stored history.`,
+      description:
+        `A session's latest positive interactions, the oldest first, at most ${SESSION_MAX}. They follow the stored history; for a model ` +
+        "with `session_id` they take its place.",
       examples: [[{ item_id: "i3" }, { item_id: "i8" }]],
     }),
   item_ids: z

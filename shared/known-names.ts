@@ -21,6 +21,7 @@ export function knownNames({ catalog: catalogBytes, attributes: attributeBytes, 
     version: "",
     attributes: table,
     indexOf: catalog.indexOf,
+    idAt: catalog.idAt,
     compileFilter: (filter, timeFraction) => compileFilter(filter, source, timeFraction),
   };
 }

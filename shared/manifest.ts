@@ -85,6 +85,13 @@ const UserRecordsDescription = z.object({
 export const StoredMeanings = z.record(z.string(), z.object({ label: z.boolean(), seen: z.boolean() }));
 export type StoredMeanings = z.infer<typeof StoredMeanings>;
 
+/** How a model of sessions ranks for a session, as it was evaluated. */
+export const SessionRules = z.object({
+  /** Whether the items of the session stay candidates. */
+  repeats: z.boolean(),
+});
+export type SessionRules = z.infer<typeof SessionRules>;
+
 const ManifestObject = z.object({
   format: z.int().refine((format) => FORMATS_READ.includes(format), {
     error: ({ input }) => `this release reads ${FORMATS_READ.join(" and ")}, found ${input}: deploy a newer one`,
@@ -104,6 +111,8 @@ const ManifestObject = z.object({
   users: UserRecordsDescription.nullable(),
   /** Scores of items by users' attribute values (shared/user-values.ts). */
   user_values: Descriptor.optional(),
+  /** Of a model of sessions. Absent in other versions; older readers ignore it. */
+  sessions: SessionRules.optional(),
   /** For lists of similar items (shared/similarity.ts). Absent in older versions; older readers ignore it. */
   similarity: Descriptor.optional(),
   /** The events that the model listens to, and how many of each shard this version has learnt. Absent: none. */

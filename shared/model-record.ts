@@ -45,6 +45,7 @@ export const DataSummary = z.strictObject({
   items: z.number(),
   interactions: z.number(),
   positives: z.number(),
+  sessions: z.number().optional().meta({ description: "Absent without session_id, and where the data are a sample." }),
   rejected_rows: z
     .record(z.string(), z.number())
     .meta({ description: "Rows left out, by reason; warnings say what each reason means." }),

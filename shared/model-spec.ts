@@ -107,6 +107,22 @@ export const ModelSchema = z.strictObject({
     }),
     label: Label,
     source: Source,
+    session_id: Column.optional().meta({
+      description:
+        "The column of the session in which the interaction happened. With it, the model learns and is chosen by what comes next in a " +
+        "session. A rank call with `interactions` is then scored by them alone. It may be the column of the user ids. A value belongs to " +
+        "its user: the same value of two users means two sessions. Interactions without a value are one session of their user while " +
+        "they follow each other within 30 minutes.",
+      examples: ["session_id"],
+    }),
+    repeats: z
+      .boolean()
+      .optional()
+      .meta({
+        description:
+          "Whether items of a session may come again in the same session. If true, `interactions` of a rank call stay in the answer, except " +
+          "those that the user of `user_id` has seen. Only with session_id; default: false.",
+      }),
     incremental: z.boolean().optional(),
     events: EventMeanings.optional(),
   }),
@@ -233,6 +249,8 @@ function eventFaults({ connector_configs, schema, train_after_events }: z.infer<
   required(at("interaction", "created_at"), interaction.created_at, own.created_at);
   required(at("interaction", "label", "type"), interaction.label.type, own.label.type);
   required(at("interaction", "label", "name"), interaction.label.name, own.label.name);
+  if (interaction.session_id !== undefined)
+    faults.push({ path: at("interaction", "session_id"), message: "is not for Events, which have no sessions" });
   if (interaction.incremental)
     faults.push({
       path: at("interaction", "incremental"),
@@ -241,11 +259,17 @@ function eventFaults({ connector_configs, schema, train_after_events }: z.infer<
   return faults;
 }
 
-/** Checks that both id columns differ, since both belong to the interaction query, and that features are other columns. */
-function columnFaults({ user, item }: ModelSchema): Fault[] {
+/** Checks that the columns of the interaction query differ where they must, and that features are other columns. */
+function columnFaults({ user, item, interaction }: ModelSchema): Fault[] {
   const faults = [...featureFaults("user", user), ...featureFaults("item", item)];
   if (user.id === item.id)
     faults.push({ path: ["schema", "item", "id"], message: "is the same column as the ids of users" });
+  const { session_id: session, repeats, created_at, label } = interaction;
+  const path = ["schema", "interaction"];
+  if (session !== undefined && [item.id, created_at, label.name].includes(session))
+    faults.push({ path: [...path, "session_id"], message: "is the column of the item, the time or the label" });
+  if (repeats !== undefined && session === undefined)
+    faults.push({ path: [...path, "repeats"], message: "needs schema.interaction.session_id" });
   return faults;
 }
 

@@ -55,7 +55,8 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
       ? await scoreForUser({ record, session, nowSeconds: request.nowSeconds }, snapshot)
       : await scoreLikeness(session[0]!, snapshot);
 
-  const inSession = new Set(session);
+  const mayRepeat = similarTo === undefined && snapshot.sessions?.repeats;
+  const inSession = new Set(mayRepeat ? [] : session);
   const isSeen = (item: ItemIndex) => request.excludeSeen && (record?.hasSeen(item) ?? false);
   // The filter comes first: one that passes few items decides for most, so the other tests run rarely.
   const isCandidate = (item: ItemIndex) => isMatch(item) && !inSession.has(item) && !isSeen(item);
@@ -101,7 +102,10 @@ type UserState = {
   readonly nowSeconds: number;
 };
 
-async function scoreForUser({ record, session, nowSeconds }: UserState, snapshot: Snapshot): Promise<Scored> {
+async function scoreForUser(user: UserState, snapshot: Snapshot): Promise<Scored> {
+  const { session, nowSeconds } = user;
+  // A model of sessions is evaluated on sessions alone, so a stored history before them would not be what was measured.
+  const record = snapshot.sessions && session.length > 0 ? undefined : user.record;
   const history = historyOf(record, session, { nowSeconds, historyMax: snapshot.historyMax });
   const isEmpty = history.items.length === 0;
   if (isEmpty && record?.values?.length && snapshot.scoreByValues)

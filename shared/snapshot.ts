@@ -1,6 +1,7 @@
 import type { AttributeTable } from "./attributes.ts";
 import type { Filter } from "./filter/parse-filter.ts";
 import type { ItemId, ItemIdType, ItemIndex, UserId } from "./ids.ts";
+import type { SessionRules } from "./manifest.ts";
 import type { Similarity } from "./similarity.ts";
 
 /** Positive interactions, oldest first: parallel arrays of one length. */
@@ -33,6 +34,8 @@ export type Snapshot = {
   readonly historyMax: number;
   /** False for a model that ignores the user, so that no answer is called personal. Absent means true. */
   readonly personalizes?: boolean;
+  /** Of a model of sessions: a session is then scored alone, without the stored history. Absent for other models. */
+  readonly sessions?: SessionRules | undefined;
   /** Item attributes; null or absent if the version has none. */
   readonly attributes?: AttributeTable | null | undefined;
   /** Absent in versions that were published without it. */
@@ -60,4 +63,4 @@ export type Snapshot = {
 };
 
 /** The part of a version that a request can be checked against without a user. */
-export type KnownNames = Pick<Snapshot, "version" | "attributes" | "indexOf" | "compileFilter">;
+export type KnownNames = Pick<Snapshot, "version" | "attributes" | "indexOf" | "idAt" | "compileFilter">;

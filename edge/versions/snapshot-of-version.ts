@@ -27,6 +27,7 @@ export function snapshotOf(
       itemIdType: manifest.item_id_type,
       historyMax: manifest.model.history_max,
       personalizes: manifest.model.method !== POPULARITY,
+      sessions: manifest.sessions,
       indexOf: catalog.indexOf,
       idAt: catalog.idAt,
       userRecord: async () => record,

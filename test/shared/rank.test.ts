@@ -37,8 +37,12 @@ function shop() {
 
 type Ask = { user?: string; session?: string; limit?: number; onlyOdd?: boolean; excludeSeen?: boolean };
 
-async function ask({ user, session = "", limit = 10, onlyOdd = false, excludeSeen = true }: Ask) {
-  const { snapshot, scored } = shop();
+async function ask(
+  { user, session = "", limit = 10, onlyOdd = false, excludeSeen = true }: Ask,
+  sessions?: Snapshot["sessions"],
+) {
+  const { snapshot: plain, scored } = shop();
+  const snapshot = { ...plain, sessions };
   const request: RankRequest = {
     userId: user as UserId | undefined,
     limit,
@@ -72,6 +76,32 @@ describe("lists by kind of request", () => {
   ])("%s", async (_, asked, list, strategy, ignored) => {
     const answer = await ask(asked);
     expect(answer).toMatchObject({ list, strategy, ignored });
+  });
+});
+
+describe("a model of sessions", () => {
+  const [once, again] = [{ repeats: false }, { repeats: true }];
+  test.each<[string, Ask, typeof once, string, string]>([
+    ["a session: by score, without its own items", { session: "b" }, once, "dca", "session"],
+    ["a session whose items may come again", { session: "bd" }, again, "dcba", "session"],
+    [
+      "ann and a session: without what she has seen, also where items may come again",
+      { user: "ann", session: "bd" },
+      again,
+      "dc",
+      "session",
+    ],
+    ["the same, seen items too", { user: "ann", session: "bd", excludeSeen: false }, again, "dcba", "session"],
+    ["the same, where items come once", { user: "ann", session: "bd", excludeSeen: false }, once, "ca", "session"],
+    ["ann without a session: by her history", { user: "ann" }, again, "dc", "personalized"],
+    ["ann and a session of unknown ids: by her history", { user: "ann", session: "z" }, again, "dc", "personalized"],
+  ])("%s", async (_, asked, sessions, list, strategy) => {
+    expect(await ask(asked, sessions)).toMatchObject({ list, strategy });
+  });
+
+  test("is given the session alone, without a stored history", async () => {
+    const { scored } = await ask({ user: "ann", session: "cd" }, once);
+    expect(scored).toEqual([{ items: [2, 3], agesDays: [0, 0] }]);
   });
 });
 

@@ -38,6 +38,7 @@ export type SelectInput = {
   /** Methods by name; `popularity` must be among them. */
   readonly methods: Readonly<Record<string, Method>>;
   readonly protocol: Protocol;
+  /** Whether items that a user has seen, or that are in the session, may be shown again. */
   readonly includeSeen?: boolean;
   readonly cutOffs?: readonly number[];
   /** The metric that decides. Its cut-off is added to the cut-offs. */

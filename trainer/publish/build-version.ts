@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { openAsBlob } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
+import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES, type SessionRules } from "../../shared/manifest.ts";
 import { leastMemoryBytes } from "../../shared/memory-cost.ts";
 import type { ExportedModel } from "../learn/model.ts";
 import { openScorer } from "../learn/scoring/onnx-scorer.ts";
@@ -36,6 +36,8 @@ export type VersionInput = {
    * in their lists. Absent: no limit.
    */
   readonly edgeMemoryBytes?: number;
+  /** Of a model of sessions. */
+  readonly sessions?: SessionRules | undefined;
   /** The events that the model listens to, and which of them the dataset has. Absent: none. */
   readonly events?: Manifest["events"] | undefined;
   /** A folder of this run. User records are written to it, so that they are never all in memory. */
@@ -82,6 +84,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     catalog: await addBytes(catalog, MEDIA_TYPES.catalog),
     attributes: attributes ? await addBytes(attributes, MEDIA_TYPES.attributes) : null,
     users: users && { directory: add(users.directory), pages: users.pages.map(add) },
+    ...(input.sessions && { sessions: input.sessions }),
     ...(input.events && { events: input.events }),
     ...(input.userValues && { user_values: await addBytes(input.userValues, MEDIA_TYPES.userValues) }),
   };

@@ -3,12 +3,15 @@ import { join } from "node:path";
 import type { ErasedUsers } from "../../shared/erased-users.ts";
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import { eventCount } from "../../shared/events/event-store.ts";
+import type { SessionRules } from "../../shared/manifest.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
+import type { ModelSpec } from "../../shared/model-spec.ts";
 import { fitSeconds } from "../choose/budget.ts";
 import { type Refit, refit } from "../choose/decide/refit.ts";
 import type { MetricAtK } from "../choose/evaluate/evaluate.ts";
 import { encodeDetail } from "../choose/report/evaluation-detail.ts";
 import { type Selection, selectModel } from "../choose/select.ts";
+import { interactionBytes } from "../choose/splits/sample-users.ts";
 import { refitUserValues } from "../choose/users-without-history/serve-user-values.ts";
 import { METHODS } from "../learn/methods.ts";
 import { buildVersion, userSalt } from "../publish/build-version.ts";
@@ -17,6 +20,9 @@ import { withUserValues } from "../publish/with-user-values.ts";
 import type { ConnectorContext } from "../read/connectors/connector.ts";
 import { withEventTypes } from "../read/connectors/events/events.ts";
 import { EVENTS_FOLDER, type FetchedEvents, fetchEvents } from "../read/connectors/events/fetch-events.ts";
+import type { Dataset } from "../read/dataset/dataset.ts";
+import { reorderItems } from "../read/dataset/reorder-items.ts";
+import { bySession } from "../read/dataset/sessions.ts";
 import { type ReadWithinBudget, readWithinBudget } from "../read/pushdown/read-within-budget.ts";
 import { spooledHistories } from "../read/spool/spool-users.ts";
 import { historiesOf } from "../read/spool/user-histories.ts";
@@ -64,7 +70,13 @@ export function beginRun(job: TrainingJob, deps: TrainDeps): Run {
   return { job, deps, model, salt: bytes };
 }
 
-type RunData = ReadWithinBudget & { readonly events: FetchedEvents | undefined };
+type RunData = ReadWithinBudget & {
+  readonly events: FetchedEvents | undefined;
+  /** What models are chosen and fitted on: the dataset, or its sessions in the place of users. */
+  readonly learnt: Dataset;
+  /** Memory that remains beside a dataset that only the user records need. */
+  readonly memoryMbMax: number;
+};
 
 export async function readData(run: Run, erased: ErasedUsers | undefined): Promise<RunData> {
   const { job, deps, model, salt } = run;
@@ -91,8 +103,14 @@ export async function readData(run: Run, erased: ErasedUsers | undefined): Promi
   const misfits = await scenarioWarnings(deps.store, model, of);
   const warnings = [...(events?.warnings ?? []), ...data.summary.warnings, ...misfits];
   deps.onData({ ...data.summary, ...(events && { events: eventCount(events.marks) }), warnings });
-  return { ...data, dataset: { ...data.dataset, ...(eventTypes && { eventTypes }) }, events };
+  const dataset = { ...data.dataset, ...(eventTypes && { eventTypes }) };
+  if (data.sessions === null) return { ...data, dataset, events, learnt: dataset, memoryMbMax };
+  const ownMb = interactionBytes(dataset) / 1e6;
+  return { ...data, dataset, events, learnt: bySession(dataset, data.sessions), memoryMbMax: memoryMbMax - ownMb };
 }
+
+const sessionRules = ({ schema: { interaction } }: ModelSpec): SessionRules | undefined =>
+  interaction.session_id === undefined ? undefined : { repeats: interaction.repeats ?? false };
 
 /** Every event that is exported now, for a model that listens to events. Later ones stay live until the next version. */
 async function eventsOf({ job, deps }: Run): Promise<FetchedEvents | undefined> {
@@ -119,17 +137,19 @@ export type ChosenModel = Omit<Selection, "replay"> & { readonly replay: Uint8Ar
 
 export async function chooseModel(
   { job: { settings, spec }, deps }: Run,
-  { dataset, userValues }: ReadWithinBudget,
+  { learnt, userValues, memoryMbMax }: RunData,
   live: EvaluationReport | undefined,
 ): Promise<ChosenModel> {
+  const sessions = sessionRules(spec);
   const { replay, ...selection } = await selectModel({
-    dataset,
-    userValues: userValues?.table,
+    dataset: learnt,
     methods: METHODS,
-    protocol: spec.schema.interaction.events ? "live" : "service",
+    ...(sessions
+      ? { protocol: "sessions", includeSeen: sessions.repeats }
+      : { protocol: spec.schema.interaction.events ? "live" : "service", userValues: userValues?.table }),
     ...(spec.objective && { metric: spec.objective.metric as MetricAtK, coverageMin: spec.objective.coverage_min }),
-    secondsMax: fitSeconds(dataset.items.length, settings.fitSecondsMax),
-    memoryMbMax: settings.memoryMbMax,
+    secondsMax: fitSeconds(learnt.items.length, settings.fitSecondsMax),
+    memoryMbMax,
     budget: { weightBytesMax: settings.weightBytesMax },
     seed: settings.seed,
     signal: deps.signal,
@@ -140,8 +160,9 @@ export async function chooseModel(
   return { ...selection, replay: replay(spec.schema.item.id) };
 }
 
-export function fitOnAllData({ job: { settings }, deps }: Run, { dataset }: ReadWithinBudget, selection: ChosenModel) {
-  const { seed, memoryMbMax, weightBytesMax, fitSecondsMax } = settings;
+export function fitOnAllData({ job: { settings }, deps }: Run, data: RunData, selection: ChosenModel) {
+  const { seed, weightBytesMax, fitSecondsMax } = settings;
+  const { learnt: dataset, memoryMbMax } = data;
   const progress = (fraction: number, detail: string) =>
     deps.report.progress({
       fraction: CHOICE_FRACTION + (1 - CHOICE_FRACTION) * fraction,
@@ -178,6 +199,7 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
     method: final.fitted.method,
     historyMax: final.fitted.historyMax,
     ...usersOf({ data, selection, final }, salt),
+    sessions: sessionRules(job.spec),
     events: data.events && { meanings: data.events.meanings, learnt: data.events.marks },
     workDirectory,
     edgeMemoryBytes,
@@ -192,9 +214,10 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
 function usersOf({ data, selection, final }: FinalModel, salt: Uint8Array) {
   const { dataset } = final;
   const { userValues: choice, halfLifeDays } = selection;
+  const byUser = data.sessions && !data.spool ? reorderItems(data.dataset, final.order) : dataset;
   const histories = data.spool
     ? spooledHistories(data.spool, dataset.itemIds)
-    : historiesOf(dataset, dataset.userIds, salt);
+    : historiesOf(byUser, byUser.userIds, salt);
   if (data.userValues === null || choice === undefined) return { users: histories };
   return {
     users: withUserValues(histories, data.userValues, choice.values),

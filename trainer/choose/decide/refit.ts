@@ -21,6 +21,8 @@ export type RefitInput = {
 export type Refit = {
   /** The same dataset with its catalog in order of popularity with recency. The published version must use this one. */
   readonly dataset: Dataset;
+  /** The order of its catalog, for reorderItems. */
+  readonly order: Int32Array;
   readonly fitted: FittedModel;
   readonly exported: ExportedModel;
   readonly report: NonNullable<EvaluationReport["refit"]>;
@@ -40,7 +42,8 @@ export async function refit({
 }: RefitInput): Promise<Refit> {
   const method = methodNamed(choice.method, methods);
   if (!method) throw new Error(`There is no method ${JSON.stringify(choice.method)}.`);
-  const ordered = reorderItems(dataset, popularityOrder(dataset, halfLifeDays, context.seed));
+  const order = popularityOrder(dataset, halfLifeDays, context.seed);
+  const ordered = reorderItems(dataset, order);
   const secondsHard = 3 * secondsMax;
   const data = dataForFit({ method, params: choice.params }, ordered, { ...context, secondsHard });
   const task = { data, secondsMax, secondsHard };
@@ -52,5 +55,5 @@ export async function refit({
   const exported = fitted.export(context.budget);
   const artifactBytes = bytesOf({ exported, historyMax: fitted.historyMax });
   const report = { interactions: data.items.length, seconds, artifact_bytes: artifactBytes };
-  return { dataset: ordered, fitted, exported, report };
+  return { dataset: ordered, order, fitted, exported, report };
 }

@@ -86,12 +86,14 @@ async function makeLists(
   const made = requests.map(() => emptyEvaluation(positions, cutOffs));
   const makeListsOf = async (i: number) => {
     const at = positions[i]!;
-    const { relevant, nowSeconds } = cases.caseAt(at);
+    const { items: known, relevant, nowSeconds } = cases.caseAt(at);
+    const who = cases.sessions
+      ? { userId: undefined, session: known.map(snapshot.idAt) }
+      : { userId: String(at) as UserId, session: [] };
     const isRelevant = new Set(relevant);
     const scored = requests.length > 1 ? scoredOnce(snapshot) : snapshot;
     for (const [r, { limit, filter, excludeSeen, shaping }] of requests.entries()) {
-      const request = { userId: String(at) as UserId, limit, session: [], filter, excludeSeen, shaping, nowSeconds };
-      const { items } = await rank(request, scored);
+      const { items } = await rank({ ...who, limit, filter, excludeSeen, shaping, nowSeconds }, scored);
       const { lists, listLength, values } = made[r]!;
       lists.set(items.slice(0, listLength), i * listLength);
       for (const k of cutOffs)

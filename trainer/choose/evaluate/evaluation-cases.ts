@@ -1,5 +1,6 @@
+import { SESSION_MAX } from "../../../shared/api.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
-import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
+import type { SessionRules } from "../../../shared/manifest.ts";
 import type { Interactions } from "../../read/dataset/dataset.ts";
 import { rowsWhere, type Targets } from "../../read/dataset/split.ts";
 
@@ -18,6 +19,8 @@ export type EvaluationCase = {
 
 /** Lists to make and evaluate. Cases are built one at a time, so that many fit into memory. */
 export type EvaluationCases = {
+  /** Cases of sessions: `items` are sent in the request, as a caller without a user id sends them. Absent: they are stored of a user. */
+  readonly sessions?: SessionRules;
   readonly count: number;
   readonly itemCount: number;
   /** `at` is 0…count − 1. The same answer every time. */
@@ -87,32 +90,36 @@ export function casesOfSplit(train: Interactions, targets: Targets, options: Cas
 }
 
 /**
- * A case for every prefix of every session: its next item is the target, and items of the prefix stay candidates. The history is the
- * newest part of the prefix, as long as a user record keeps. Sessions are the positive rows of the users of `all`; none of these rows is
- * in the training part.
+ * A case for every prefix of every session: its next item is the target. The history is the newest part of the prefix, as long as a
+ * request may be. If items do not repeat, those of the history are neither shown nor targets. Sessions are the positive rows of the users
+ * of `all`; none of these rows is in the training part.
  */
-export function casesOfSessions(all: Interactions): EvaluationCases {
+export function casesOfSessions(all: Interactions, { repeats }: SessionRules): EvaluationCases {
   const sessions = all.positive.includes(0) ? rowsWhere(all, (row) => all.positive[row] === 1) : all;
   const targetOfCase: number[] = []; // row of the target
   const userOfCase: number[] = [];
+  const firstOf = (user: number, target: number) => Math.max(sessions.userStart[user]!, target - SESSION_MAX);
+  const prefixOf = (user: number, target: number) => sessions.items.subarray(firstOf(user, target), target);
   for (let user = 0; user < sessions.userCount; user++) {
     for (let at = sessions.userStart[user]! + 1; at < sessions.userStart[user + 1]!; at++) {
+      if (!repeats && prefixOf(user, at).includes(sessions.items[at]!)) continue;
       targetOfCase.push(at);
       userOfCase.push(user);
     }
   }
   const caseAt = (at: number): EvaluationCase => {
     const target = targetOfCase[at]!;
-    const first = Math.max(sessions.userStart[userOfCase[at]!]!, target - RECORD_HISTORY_MAX);
+    const items = Array.from(prefixOf(userOfCase[at]!, target)) as ItemIndex[];
     return {
-      items: Array.from(sessions.items.subarray(first, target)) as ItemIndex[],
-      times: Array.from(sessions.times.subarray(first, target)),
-      seen: new Set(),
+      items,
+      times: Array.from(sessions.times.subarray(firstOf(userOfCase[at]!, target), target)),
+      seen: new Set(repeats ? [] : items),
       relevant: [sessions.items[target] as ItemIndex],
       nowSeconds: sessions.times[target]!,
     };
   };
   return {
+    sessions: { repeats },
     count: targetOfCase.length,
     itemCount: sessions.itemCount,
     caseAt,

@@ -20,7 +20,7 @@ export type ServedValues = {
 };
 
 /**
- * The snapshot of an unpublished version. Users are the numbers of the cases, and the seen filter is exact. The catalog is in the training
+ * The snapshot of an unpublished version. Users, except those of sessions, are the numbers of the cases, and the seen filter is exact. The catalog is in the training
  * part's order of popularity, so that equal scores cannot reveal what came later.
  *
  * @param names Ids and attributes of the items. Absent: ids are indices as text, and requests cannot filter.
@@ -35,6 +35,7 @@ export function offlineSnapshot(
     itemCount: cases.itemCount,
     itemIdType: "integer",
     historyMax,
+    sessions: cases.sessions,
     indexOf: (id: ItemId) => (Number(id) < cases.itemCount ? (Number(id) as ItemIndex) : undefined),
     idAt: (item: ItemIndex) => String(item) as ItemId,
     async userRecord(user) {

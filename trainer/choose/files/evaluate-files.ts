@@ -132,6 +132,7 @@ async function choose(dataset: Dataset, options: WithValues): Promise<Selection>
   let lastName = "";
   const selection = await selectModel({
     ...options,
+    includeSeen: options.includeSeen || options.protocol === "sessions", // as in published figures of sessions
     secondsMax: (hasOthers ? CHOICE_FRACTION : 1) * options.secondsMax,
     dataset,
     metric: `ndcg@${Math.max(...cutOffs)}` as MetricAtK,
@@ -169,7 +170,10 @@ function testPart({ train: unordered, test: unorderedTest }: TrainAndTest, selec
   for (const [to, from] of order.entries()) newIndex[from] = to;
   const test = { ...unorderedTest, items: unorderedTest.items.map((item) => newIndex[item]!) };
   const positives = rowsWhere(test, (row) => test.positive[row] === 1);
-  const cases = protocol === "sessions" ? casesOfSessions(test) : casesOfSplit(train, positives, { includeSeen });
+  const cases =
+    protocol === "sessions"
+      ? casesOfSessions(test, { repeats: true })
+      : casesOfSplit(train, positives, { includeSeen });
   // More lists than this are sampled: measuring a model should take no longer than all the fitting may.
   const affordable = Math.floor(secondsMax / secondsPerList(train.itemCount));
   const listsMax = Math.min(LISTS_MAX, Math.max(LISTS_MIN, affordable));

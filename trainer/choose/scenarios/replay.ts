@@ -6,6 +6,7 @@ import { z } from "zod";
 import { FormatError } from "../../../shared/assert.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { knownNames } from "../../../shared/known-names.ts";
+import { SessionRules } from "../../../shared/manifest.ts";
 import { decodeUserValues } from "../../../shared/user-values.ts";
 import { seededRandom } from "../../learn/numerics/seeded-random.ts";
 import { itemFiles } from "../../read/dataset/item-files.ts";
@@ -41,6 +42,8 @@ const ReplayFile = z
     catalog: uint8s,
     attributes: uint8s.nullable(),
     userValues: uint8s.nullable(),
+    /** Of a model of sessions; absent for other models. */
+    sessions: SessionRules.optional(),
     popularity: uint32s, // [itemCount]
     owners: uint32s, // [caseCount]
     nowSeconds: uint32s, // [caseCount]
@@ -94,6 +97,7 @@ export function encodeReplay({
     weights: exported.weights.map(({ path, bytes }) => ({ path, bytes })),
     ...itemFiles(dataset, itemIdColumn),
     userValues: userValues ?? null,
+    ...(cases.sessions && { sessions: cases.sessions }),
     popularity: positivesOf(split.train),
     owners: Uint32Array.from(kept, ({ at }) => cases.ownerAt(at)),
     nowSeconds: Uint32Array.from(kept, ({ nowSeconds }) => nowSeconds),
@@ -141,6 +145,7 @@ export function decodeReplay(bytes: Uint8Array): Measurable {
     graph,
     weights,
     userValues,
+    sessions,
     popularity,
     owners,
     nowSeconds,
@@ -163,6 +168,7 @@ export function decodeReplay(bytes: Uint8Array): Measurable {
   const values = userValues && { score: decodeUserValues(userValues).score, codesOf: (at: number) => rowOf(codes, at) };
   return {
     cases: {
+      ...(sessions && { sessions }),
       count: owners.length,
       itemCount: popularity.length,
       caseAt,

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { SessionRules } from "../../../shared/manifest.ts";
 import { seededRandom } from "../../learn/numerics/seeded-random.ts";
 import type { Dataset, Interactions } from "../../read/dataset/dataset.ts";
 import {
@@ -32,7 +33,12 @@ export type ValidationSplit = {
 /** Splits interactions. Applied to the same interactions under another catalog order, it splits the same rows. */
 export type SplitPlan = (data: Interactions) => ValidationSplit;
 
-export type SplitOptions = { readonly protocol: Protocol; readonly seed: number; readonly includeSeen: boolean };
+export type SplitOptions = {
+  readonly protocol: Protocol;
+  readonly seed: number;
+  /** Whether items that a user has seen, or that are in the session, may be shown again. */
+  readonly includeSeen: boolean;
+};
 
 /** Users with choices on both sides that a temporal split must have. With fewer, each user's newest choice is held out. */
 const WARM_USERS_MIN = 200;
@@ -46,7 +52,7 @@ const HELD_OUT_FRACTION = 0.1;
 export function planSplit(data: Interactions, { protocol, seed, includeSeen }: SplitOptions): SplitPlan {
   if (protocol === "service" || protocol === "live") return planServiceSplit(data, protocol, includeSeen);
   if (protocol === "next-item") return newestHeldOut("The newest item of each user is held out.", includeSeen);
-  if (protocol === "sessions") return sessionsHeldOut(data, seed);
+  if (protocol === "sessions") return sessionsHeldOut(data, seed, { repeats: includeSeen });
   return (all) => {
     const split = setSplit(all, HELD_OUT_FRACTION, seededRandom(seed, 11));
     const reason = "A random tenth of the users' interactions is held out.";
@@ -136,7 +142,7 @@ function newestHeldOut(reason: string, includeSeen: boolean): SplitPlan {
 }
 
 /** Holds out a tenth of the sessions: the newest by their first row; among sessions of equal time, random ones. */
-function sessionsHeldOut(data: Interactions, seed: number): SplitPlan {
+function sessionsHeldOut(data: Interactions, seed: number, rules: SessionRules): SplitPlan {
   const random = seededRandom(seed, 13);
   const sessions = Array.from({ length: data.userCount }, (_, session) => ({
     session,
@@ -156,7 +162,10 @@ function sessionsHeldOut(data: Interactions, seed: number): SplitPlan {
       reason: "The newest tenth of the sessions is held out, and every next step of them is to be predicted.",
       instantSeconds: null,
       train: rowsWhere(all, (row) => !isHeldOut[ofSession[row]!]),
-      cases: casesOfSessions(rowsWhere(all, (row) => isHeldOut[ofSession[row]!] === 1)),
+      cases: casesOfSessions(
+        rowsWhere(all, (row) => isHeldOut[ofSession[row]!] === 1),
+        rules,
+      ),
     };
   };
 }

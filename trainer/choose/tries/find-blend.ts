@@ -112,10 +112,11 @@ async function scoreLists(parts: readonly Candidate[], positions: Uint32Array, s
     for (const [i, at] of positions.entries()) {
       const { items, times, seen, relevant, nowSeconds } = cases.caseAt(at);
       if (items.length === 0) continue;
-      const record = { items, times, values: [], hasSeen: (item: ItemIndex) => seen.has(item) };
+      const stored = { items, times, values: [], hasSeen: (item: ItemIndex) => seen.has(item) };
+      const [record, session] = cases.sessions ? [undefined, items] : [stored, []];
       const all = await Promise.all(
         models.map(async ({ historyMax }, m) => {
-          const scores = await scorers[m]!.score(historyOf(record, [], { nowSeconds, historyMax }));
+          const scores = await scorers[m]!.score(historyOf(record, session, { nowSeconds, historyMax }));
           const spread = spreadOf(scores);
           return scores.map((score) => score / spread);
         }),

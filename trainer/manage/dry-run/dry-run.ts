@@ -22,6 +22,7 @@ import {
   unknownIdsWarning,
 } from "../../read/dataset/read-attributes.ts";
 import { readInteractions } from "../../read/dataset/read-interactions.ts";
+import { sessionCountOf } from "../../read/dataset/sessions.ts";
 import { missingColumns, unreadableOf } from "../../read/dataset/stage-query.ts";
 import { openStaging, runStaged, type StagedTable, type Staging, stageRows } from "../../read/dataset/staging.ts";
 import { countRejected, describeRejected, type Rejected } from "../../read/rules/reject-reasons.ts";
@@ -101,8 +102,9 @@ async function tryInteractions(trial: Trial): Promise<CheckedSample | undefined>
     "/schema/item/id": item.id,
     "/schema/interaction/created_at": interaction.created_at,
     "/schema/interaction/label/name": interaction.label.name,
+    ...(interaction.session_id !== undefined && { "/schema/interaction/session_id": interaction.session_id }),
   };
-  const choose = () => interactionColumns(spec.schema);
+  const choose = () => [...interactionColumns(spec.schema)];
   const sample = await sampleQuery(trial, { what: "interaction", source, pointer, fields, choose });
   if (sample === undefined) return undefined;
   await predict(trial, sample, connectorOf(spec, source).type);
@@ -136,6 +138,7 @@ async function predict(trial: Trial, { table, isWhole }: Sample, connectorType: 
 
 /** The field that a fault of the interactions is about, by a word of the fault's code. */
 const POINTERS: readonly (readonly [word: RegExp, pointer: string])[] = [
+  [/session/, "/schema/interaction/session_id"],
   [/user/, "/schema/user/id"],
   [/item/, "/schema/item/id"],
   [/time/, "/schema/interaction/created_at"],
@@ -159,7 +162,7 @@ async function checkAccepted(trial: Trial, checked: StagedInteractions, { table,
   const { spec, staging } = trial;
   const { label } = spec.schema.interaction;
   await numberIds(staging, checked, null);
-  const { interactions, duplicates } = await readInteractions(staging, checked, { tieOrder: "hash" });
+  const { interactions, sessions, duplicates } = await readInteractions(staging, checked, { tieOrder: "hash" });
   const among = isWhole ? "" : `Among the first ${table.rows} rows: `;
   try {
     checkInteractionsUsable(interactions, label);
@@ -168,7 +171,8 @@ async function checkAccepted(trial: Trial, checked: StagedInteractions, { table,
     const fault = new StageError("checking", error.code, `${among}${error.message}`);
     addFault(trial, isWhole ? "error" : "warning", fault);
   }
-  for (const { code, message } of interactionWarnings(interactions, label, duplicates))
+  const counts = { duplicates, sessions: sessionCountOf(spec.schema, sessions, interactions) };
+  for (const { code, message } of interactionWarnings(interactions, label, counts))
     if (isWhole || code !== "few_interactions") addProblem(trial, "warning", code, `${among}${message}`);
 }
 

@@ -13,22 +13,32 @@ export type StagedInteractions = {
   readonly itemIdType: ItemIdType;
   readonly rejected: Rejected;
   readonly accepted: number;
-  /** SQL of the accepted rows: columns row, user_id, item_id, seconds, positive, rating. */
+  /** SQL of the accepted rows: columns row, user_id, item_id, seconds, positive, rating and, if sessions are named, session_id. */
   readonly acceptedSql: string;
   readonly userKey: IdExpression;
   readonly itemKey: IdExpression;
   readonly hasRatings: boolean;
+  readonly hasSessions: boolean;
 };
 
 const FIRST_ROWS = 5;
 
-/** The columns of the interaction query that are read: user, item, time, label. They are staged as c0 to c3. */
-export const interactionColumns = ({ user, item, interaction }: ModelSchema): [string, string, string, string] => [
-  user.id,
-  item.id,
-  interaction.created_at,
-  interaction.label.name,
+export type InteractionColumns = readonly [
+  user: string,
+  item: string,
+  time: string,
+  label: string,
+  ...session: string[],
 ];
+
+/**
+ * The columns of the interaction query that are read. They are staged as c0 to c3, and the session as c4. Sessions that are users need
+ * no column of their own.
+ */
+export const interactionColumns = ({ user, item, interaction }: ModelSchema): InteractionColumns => {
+  const { created_at: time, label, session_id: session } = interaction;
+  return [user.id, item.id, time, label.name, ...(session === undefined || session === user.id ? [] : [session])];
+};
 
 /**
  * Checks the staged rows by the rules of rules/row-rules.ts. Nothing is stored: later steps read the accepted rows through
@@ -61,11 +71,12 @@ export async function checkInteractions(
     userKey,
     itemKey,
     hasRatings,
+    hasSessions: rules.session !== undefined,
   };
 }
 
 function rulesOf({ columns }: StagedTable, schema: ModelSchema) {
-  const [userColumn, itemColumn, timeColumn, labelColumn] = columns;
+  const [userColumn, itemColumn, timeColumn, labelColumn, sessionColumn] = columns;
   const refuse = (index: number, meaning: string): never => {
     const { name, type } = columns[index]!;
     throw new StageError(
@@ -79,6 +90,7 @@ function rulesOf({ columns }: StagedTable, schema: ModelSchema) {
     item: idExpression("c1", itemColumn!.type, "item") ?? refuse(1, "an item id"),
     time: DUCKDB.time("c2", timeColumn!.type) ?? refuse(2, "a time"),
     label: DUCKDB.label("c3", labelColumn!.type, schema.interaction.label) ?? refuse(3, "a label"),
+    session: sessionColumn && (idExpression("c4", sessionColumn.type, "user") ?? refuse(4, "a session")),
   };
 }
 

@@ -86,17 +86,23 @@ const hasTwo = (items: Int32Array) => items.some((item) => item !== items[0]);
 const FEW_INTERACTIONS = 1000;
 const YEAR_1990 = 631_152_000;
 
+export type RowCounts = {
+  readonly duplicates: number;
+  /** Undefined for a model that knows no sessions. */
+  readonly sessions: number | undefined;
+};
+
 /** Warnings for the owner of the data. The run goes on. */
-export function warningsOf(interactions: Interactions, report: RowReport, duplicates: number): string[] {
+export function warningsOf(interactions: Interactions, report: RowReport, counts: RowCounts): string[] {
   const rejected = describeRejected(report.rejected).map((text) => `Rows left out: ${text}`);
-  return [...rejected, ...interactionWarnings(interactions, report.label, duplicates).map(({ message }) => message)];
+  return [...rejected, ...interactionWarnings(interactions, report.label, counts).map(({ message }) => message)];
 }
 
 /** Warnings about the accepted interactions. */
 export function interactionWarnings(
   { times, items, positive, userCount }: Interactions,
   label: RowReport["label"],
-  duplicates: number,
+  { duplicates, sessions }: RowCounts,
 ): readonly { readonly code: string; readonly message: string }[] {
   const few = `There are only ${items.length} interactions; below ${FEW_INTERACTIONS}, lists will be close to plain popularity`;
   const oneUser =
@@ -109,6 +115,11 @@ export function interactionWarnings(
     [items.length > 1 && times.every((time) => time === times[0]), "one_time", oneTime],
     [times.some((time) => time < YEAR_1990), "old_times", "Some times lie before 1990: check the time column's unit"],
     [!positive.includes(0) && label.type === "Rating", "all_positive", "Every rating counts as positive"],
+    [
+      sessions === items.length,
+      "single_sessions",
+      "No session has two interactions, so nothing can be learnt from sessions: is the session column the right one?",
+    ],
     [duplicates > items.length, "duplicates", repeated],
   ];
   return warnings.filter(([applies]) => applies).map(([, code, message]) => ({ code, message }));

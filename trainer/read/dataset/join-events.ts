@@ -30,7 +30,7 @@ export async function joinEvents(
   options: JoinOptions,
 ): Promise<JoinedInteractions> {
   const source = { query: EVENTS_QUERY, ...(config.id !== undefined && { connector_id: config.id }) };
-  const query = { name: "event_rows", what: "events", source, choose: () => interactionColumns(EVENTS_SCHEMA) };
+  const query = { name: "event_rows", what: "events", source, choose: () => [...interactionColumns(EVENTS_SCHEMA)] };
   const { table: all } = await stageOpened(staging, await openQuery(query, options), options);
   const { table, rows: erasedRows } = await leaveOutErased(staging, all, options.erased);
   const events = await checkInteractions(staging, table, EVENTS_SCHEMA, Math.floor(options.nowMs / 1000));
@@ -44,14 +44,15 @@ export async function joinEvents(
     staging,
     `SELECT (SELECT count(*) FROM ${joinable}) AS joined, (SELECT count(*) FROM ${candidates}) AS candidates`,
   );
+  const session = (value: string) => (interactions.hasSessions ? `, ${value}` : ""); // events name no session
   const refused = events.accepted - Number(counts.candidates);
   return {
     interactions: {
       ...interactions,
       rejected: sumOf(interactions.rejected, events.rejected),
       accepted: interactions.accepted + Number(counts.joined),
-      acceptedSql: `(SELECT row, ${userId} AS user_id, ${itemId} AS item_id, seconds, positive, rating FROM ${interactions.acceptedSql}
-        UNION ALL SELECT row, user_id, item_id, seconds, positive, ${ratingSql(label)} AS rating FROM ${joinable})`,
+      acceptedSql: `(SELECT row, ${userId} AS user_id, ${itemId} AS item_id, seconds, positive, rating${session("session_id")} FROM ${interactions.acceptedSql}
+        UNION ALL SELECT row, user_id, item_id, seconds, positive, ${ratingSql(label)} AS rating${session("NULL")} FROM ${joinable})`,
       userKey: { ...interactions.userKey, text: "key" },
       itemKey: { ...interactions.itemKey, text: "key" },
     },

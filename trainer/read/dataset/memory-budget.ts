@@ -4,7 +4,13 @@ const DATASET_FRACTION = 0.5;
 /** Bytes of one interaction. Items are counted twice, since the catalog is reordered before a fit. */
 const BYTES = { Binary: 13, Rating: 17, Weight: 17 } as const;
 
-export type LabelType = keyof typeof BYTES;
+/** The same for one whose session is named: the session, and the row once more in the order of sessions. */
+const SESSION_BYTES = 4 + 9;
+
+export type RowShape = {
+  readonly label: { readonly type: keyof typeof BYTES };
+  readonly session_id?: string | undefined;
+};
 
 /** MB that the staging database may take. */
 export const stagingMb = (memoryMbMax: number): number => memoryMbMax * STAGING_FRACTION;
@@ -12,8 +18,10 @@ export const stagingMb = (memoryMbMax: number): number => memoryMbMax * STAGING_
 /** MB that interactions may take. */
 export const interactionMb = (memoryMbMax: number): number => memoryMbMax * DATASET_FRACTION;
 
-export const mbOfInteractions = (count: number, label: LabelType): number => (count * BYTES[label]) / 1e6;
+const bytesOf = ({ label, session_id }: RowShape) => BYTES[label.type] + (session_id === undefined ? 0 : SESSION_BYTES);
+
+export const mbOfInteractions = (count: number, row: RowShape): number => (count * bytesOf(row)) / 1e6;
 
 /** The largest number of interactions that a run takes into memory. */
-export const interactionsThatFit = (memoryMbMax: number, label: LabelType): number =>
-  Math.floor((interactionMb(memoryMbMax) * 1e6) / BYTES[label]);
+export const interactionsThatFit = (memoryMbMax: number, row: RowShape): number =>
+  Math.floor((interactionMb(memoryMbMax) * 1e6) / bytesOf(row));

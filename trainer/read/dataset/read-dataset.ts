@@ -5,7 +5,7 @@ import { spoolUserValues, type UserValueSpool, type ValueSpoolPlace } from "../s
 import type { StagedInteractions } from "./check-interactions.ts";
 import { checkInteractionsUsable, warningsOf } from "./checks.ts";
 import type { Dataset, Interactions } from "./dataset.ts";
-import { interactionMb, mbOfInteractions, stagingMb } from "./memory-budget.ts";
+import { interactionMb, mbOfInteractions, type RowShape, stagingMb } from "./memory-budget.ts";
 import { numberIds, readIds } from "./number-ids.ts";
 import {
   idsOf,
@@ -16,6 +16,7 @@ import {
 } from "./read-attributes.ts";
 import { readInteractions, type TieOrder } from "./read-interactions.ts";
 import { recentDays } from "./recent-days.ts";
+import { type Sessions, sessionCountOf } from "./sessions.ts";
 import { type StagedSources, type StageSourcesOptions, stageSources } from "./stage-sources.ts";
 import { openStaging, type Staging } from "./staging.ts";
 import { userValueTable } from "./user-value-table.ts";
@@ -33,6 +34,8 @@ export type ReadDatasetOptions = StageSourcesOptions & {
 
 export type ReadDataset = {
   readonly dataset: Dataset;
+  /** Null where no column names sessions, and where sessions are users. */
+  readonly sessions: Sessions | null;
   readonly summary: DataSummary;
   /** Null when no attribute value belongs to many users. */
   readonly userValues: UserValueSpool | null;
@@ -57,10 +60,11 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
     const staged = await stageSources(staging, spec, options);
     const { progress } = options;
     progress({ detail: "numbering users and items" });
-    checkFits(staged.interactions, memoryMbMax);
+    checkFits(staged.interactions.accepted, spec.schema.interaction, memoryMbMax);
     await numberIds(staging, staged.interactions, moreItemsSql(staged));
-    const { interactions, duplicates } = await collect(staging, staged.interactions, options);
+    const { interactions, sessions, duplicates } = await collect(staging, staged.interactions, options);
     checkInteractionsUsable(interactions, spec.schema.interaction.label);
+    const counts = { duplicates, sessions: sessionCountOf(spec.schema, sessions, interactions) };
 
     progress({ detail: "reading attributes" });
     const { itemCount, userCount } = interactions;
@@ -77,6 +81,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
     };
     const summary: DataSummary = {
       ...countsOf(interactions),
+      ...(counts.sessions !== undefined && { sessions: counts.sessions }),
       rejected_rows: Object.fromEntries(
         Object.entries(staged.report.rejected).map(([reason, { count }]) => [reason, count]),
       ),
@@ -87,12 +92,12 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
       user_attributes: [...userAttributes.descriptions],
       warnings: [
         ...staged.warnings,
-        ...warningsOf(interactions, staged.report, duplicates),
+        ...warningsOf(interactions, staged.report, counts),
         ...itemAttributes.warnings,
         ...userAttributes.warnings,
       ].slice(0, WARNINGS_MAX),
     };
-    return { dataset, summary, userValues };
+    return { dataset, sessions, summary, userValues };
   } finally {
     await staging.close();
   }
@@ -111,8 +116,8 @@ function moreItemsSql({ items, catalog, eventItemsSql }: StagedSources): string 
 }
 
 /** Throws StageError `too_many_interactions` before the arrays are allocated. */
-function checkFits({ accepted, hasRatings }: StagedInteractions, memoryMbMax: number): void {
-  const [neededMb, mb] = [mbOfInteractions(accepted, hasRatings ? "Rating" : "Binary"), interactionMb(memoryMbMax)];
+function checkFits(accepted: number, row: RowShape, memoryMbMax: number): void {
+  const [neededMb, mb] = [mbOfInteractions(accepted, row), interactionMb(memoryMbMax)];
   if (neededMb <= mb) return;
   throw new StageError(
     "checking",

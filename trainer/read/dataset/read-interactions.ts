@@ -1,6 +1,7 @@
 import type { DuckDBDataChunk } from "@duckdb/node-api";
 import type { StagedInteractions } from "./check-interactions.ts";
 import type { Interactions } from "./dataset.ts";
+import { type Sessions, sessionNumbering } from "./sessions.ts";
 import { readRow, type Staging, streamStaged } from "./staging.ts";
 
 const PROGRESS_EVERY_CHUNKS = 64;
@@ -11,11 +12,16 @@ const PROGRESS_EVERY_CHUNKS = 64;
  */
 export type TieOrder = "hash" | "row";
 
-export type ReadInteractions = { readonly interactions: Interactions; readonly duplicates: number };
+export type ReadInteractions = {
+  readonly interactions: Interactions;
+  /** Null where no column names sessions. */
+  readonly sessions: Sessions | null;
+  readonly duplicates: number;
+};
 
 /**
  * The accepted rows as arrays, with the indices that numberIds gave. Rows of the same user, item and second become one
- * interaction, the one with the strongest label.
+ * interaction, the one with the strongest label, in the session with the smallest name.
  */
 export async function readInteractions(
   staging: Staging,
@@ -28,15 +34,17 @@ export async function readInteractions(
   );
   // The same order as in pushdown/relation.ts.
   const order = tieOrder === "row" ? "row" : "substr(md5(users.text || item_keys.text), 1, 8), item";
+  const [session, bySession] = staged.hasSessions ? [`, ${SESSION_KEY}`, ", session_id NULLS LAST"] : ["", ""];
   const sql = `SELECT CAST(users.rowid AS INTEGER) AS user, item, CAST(seconds AS UINTEGER) AS seconds,
-      CAST(positive AS UTINYINT) AS positive, TRY_CAST(rating AS FLOAT) AS rating
+      CAST(positive AS UTINYINT) AS positive, TRY_CAST(rating AS FLOAT) AS rating${session}
     FROM ${staged.acceptedSql} accepted JOIN users ON users.key = user_id JOIN item_keys ON item_keys.key = item_id
-    ORDER BY user, seconds, ${order}`;
+    ORDER BY user, seconds, ${order}${bySession}`;
   const collector = collectInteractions({
     rows: staged.accepted,
     userCount: Number(counts.users),
     itemCount: Number(counts.items),
     hasRatings: staged.hasRatings,
+    hasSessions: staged.hasSessions,
     tieOrder,
   });
   let rows = 0;
@@ -49,21 +57,27 @@ export async function readInteractions(
   return collector.end();
 }
 
+/** A number that names a session among those of its user: two of them are equal by chance once in 10^16 times. */
+const SESSION_KEY = `CASE WHEN session_id IS NOT NULL
+  THEN CAST(hash(session_id) & CAST(${Number.MAX_SAFE_INTEGER} AS UBIGINT) AS DOUBLE) END AS session`;
+
 type CollectSize = {
   readonly rows: number;
   readonly userCount: number;
   readonly itemCount: number;
   readonly hasRatings: boolean;
+  readonly hasSessions: boolean;
   readonly tieOrder: TieOrder;
 };
 
-/** Takes rows sorted by user, second and item, or by user, second and row. Columns: user, item, second, positive, rating. */
+/** Takes rows sorted by user, second and item, or by user, second and row. Columns: user, item, second, positive, rating, session. */
 function collectInteractions(size: CollectSize) {
   const userStart = new Uint32Array(size.userCount + 1);
   const items = new Int32Array(size.rows);
   const times = new Uint32Array(size.rows);
   const positive = new Uint8Array(size.rows);
   const ratings = size.hasRatings ? new Float32Array(size.rows) : null;
+  const sessions = size.hasSessions ? { of: new Uint32Array(size.rows), ...sessionNumbering() } : null;
   let count = 0;
   let duplicates = 0;
   let lastUser = -1;
@@ -85,7 +99,8 @@ function collectInteractions(size: CollectSize) {
 
   return {
     add(chunk: DuckDBDataChunk): void {
-      const [users, itemOf, seconds, labels, values] = [0, 1, 2, 3, 4].map((i) => chunk.getColumnVector(i));
+      const columns = Array.from({ length: chunk.columnCount }, (_, i) => chunk.getColumnVector(i));
+      const [users, itemOf, seconds, labels, values, keys] = columns;
       for (let i = 0; i < chunk.rowCount; i++) {
         const user = users!.getItem(i) as number;
         const item = itemOf!.getItem(i) as number;
@@ -101,6 +116,7 @@ function collectInteractions(size: CollectSize) {
           const value = values!.getItem(i) as number;
           ratings[row] = same >= 0 ? Math.max(ratings[row]!, value) : value;
         }
+        if (sessions && same < 0) sessions.of[row] = sessions.numberOf(user, keys!.getItem(i) as number | null, second);
         if (size.tieOrder === "row") rowOfItem.set(item, row);
         userStart[user + 1] = count;
       }
@@ -117,7 +133,11 @@ function collectInteractions(size: CollectSize) {
         positive: trim(positive),
         ratings: ratings && trim(ratings),
       };
-      return { interactions: { userCount, itemCount, userStart, ...columns }, duplicates };
+      return {
+        interactions: { userCount, itemCount, userStart, ...columns },
+        sessions: sessions && { count: sessions.count(), of: trim(sessions.of) },
+        duplicates,
+      };
     },
   };
 }

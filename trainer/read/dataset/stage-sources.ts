@@ -97,7 +97,7 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
     const columns = interactionColumns(schema);
     const missing = [...new Set(columns)].filter((name) => !available.includes(name));
     if (missing.length > 0) throw missingColumns("interaction", missing, available);
-    return columns;
+    return [...columns];
   };
   const query = { name: "interaction_rows", what: "interactions", source: schema.interaction.source, choose };
   const staged = await stageIncrementally(staging, await openQuery(query, options), spec, options);

@@ -55,7 +55,8 @@ export async function readPushedDown(
     ...describeRejected(rejected).map((text) => `Rows left out: ${text}`),
   ];
   const sources = [...(sample.summary.sources ?? []), ...source.origins];
-  const { recent_days: _, ...summaryOfSample } = sample.summary; // the sample's days are not those of all users
+  // The sample's days and sessions are not those of all users.
+  const { recent_days: _, sessions: __, ...summaryOfSample } = sample.summary;
   const summary: DataSummary = {
     ...summaryOfSample,
     users: spool.userCount,
@@ -160,7 +161,7 @@ function pushedWarning(
   { query, totals, sample: { dataset }, spool }: Outcome,
   { memoryMbMax = Number.POSITIVE_INFINITY }: PushDownOptions,
 ): string {
-  const fit = interactionsThatFit(memoryMbMax, spec.schema.interaction.label.type);
+  const fit = interactionsThatFit(memoryMbMax, spec.schema.interaction);
   return (
     `${totals.interactions} interactions are more than the ${fit} that this run's memory holds: ` +
     `${query.dialect.name} prepared them. Models are chosen and fitted on the newest ${dataset.items.length} ` +

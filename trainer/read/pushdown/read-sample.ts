@@ -22,8 +22,7 @@ export async function readSample(
   options: ReadDatasetOptions,
 ): Promise<ReadDataset> {
   const fit =
-    FILL_FRACTION *
-    interactionsThatFit(options.memoryMbMax ?? Number.POSITIVE_INFINITY, spec.schema.interaction.label.type);
+    FILL_FRACTION * interactionsThatFit(options.memoryMbMax ?? Number.POSITIVE_INFINITY, spec.schema.interaction);
   const catalogQuery = relationSql({ kind: "items", of: { kind: "accepted" } }, source.table);
   for (let fraction = fit / totals.newest, attempt = 1; ; fraction /= 2, attempt++) {
     try {

@@ -77,7 +77,7 @@ async function mayFit(
   spec: ModelSpec,
   options: OpenOptions,
 ): Promise<boolean> {
-  const fit = interactionsThatFit(options.memoryMbMax!, spec.schema.interaction.label.type);
+  const fit = interactionsThatFit(options.memoryMbMax!, spec.schema.interaction);
   const { estimatedRows, estimatedBytes } = inspection;
   if (estimatedRows !== null && estimatedRows <= BELIEVED_FRACTION * fit) return true;
   if (estimatedRows === null && (estimatedBytes ?? 0) / ROW_BYTES_MIN <= fit) return true;

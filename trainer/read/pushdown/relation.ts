@@ -6,11 +6,14 @@ import { innerQuery } from "../connectors/sql-text.ts";
 import { checkedRowsSql, unitCountsSql } from "../rules/row-rules.ts";
 import type { SourceTable } from "./source-table.ts";
 
-/** Interactions with the columns user_id, item_id, seconds, positive and, for a Rating or a Weight, rating. */
+/**
+ * Interactions with the columns user_id, item_id, seconds, positive and, where there are such, rating (of a Rating or a Weight) and
+ * session_id.
+ */
 export type Facts =
   /** The rows that break no rule. */
   | { readonly kind: "accepted" }
-  /** One row for each user, item and second, with the strongest label. */
+  /** One row for each user, item and second, with the strongest label, in the session with the smallest name. */
   | { readonly kind: "distinct"; readonly of: Facts }
   /** Rows of the users whose MD5 begins below eight hex digits: 80000000 is always the same half of the users. */
   | { readonly kind: "sampled"; readonly of: Facts; readonly below: string }
@@ -62,16 +65,23 @@ export function relationSql(relation: Relation, table: SourceTable): string {
   }
 }
 
-const ratingOf = ({ rules }: SourceTable, sql: string) => (rules.label.rating === null ? "" : `, ${sql}`);
+/** The columns that not every source has, each as `sqlOf` gives it. */
+const furtherColumns = ({ rules }: SourceTable, sqlOf: (column: string) => string) =>
+  [...(rules.label.rating === null ? [] : ["rating"]), ...(rules.session ? ["session_id"] : [])]
+    .map((column) => `, ${sqlOf(column)}`)
+    .join("");
 
 function factsSql(facts: Facts, table: SourceTable): string {
-  const columns = `user_id, item_id, seconds, positive${ratingOf(table, "rating")}`;
+  const columns = `user_id, item_id, seconds, positive${furtherColumns(table, (column) => column)}`;
   switch (facts.kind) {
     case "accepted":
       return `SELECT ${columns} FROM (${checkedSql(table)}) AS checked WHERE reason IS NULL`;
-    case "distinct":
-      return `SELECT user_id, item_id, seconds, MAX(positive) AS positive${ratingOf(table, "MAX(rating) AS rating")}
+    case "distinct": {
+      const kept = { rating: "MAX(rating)", session_id: "MIN(session_id)" } as Record<string, string>;
+      const further = furtherColumns(table, (column) => `${kept[column]} AS ${column}`);
+      return `SELECT user_id, item_id, seconds, MAX(positive) AS positive${further}
         FROM (${factsSql(facts.of, table)}) AS facts GROUP BY user_id, item_id, seconds`;
+    }
     case "sampled": {
       const { dialect } = table;
       const hash = dialect.byCodePoint(dialect.md5(textOf("user", table)));
@@ -120,9 +130,9 @@ function totalsSql({ of, perUser }: Extract<Relation, { kind: "totals" }>, table
 }
 
 function rowsSql(of: Facts, table: SourceTable): string {
-  const [user, item, time, label] = table.columns.map(table.dialect.identifier);
+  const [user, item, time, label, session] = table.columns.map(table.dialect.identifier);
   const value = table.rules.label.rating === null ? "positive" : "rating";
-  return `SELECT user_id AS ${user}, item_id AS ${item}, seconds AS ${time}, ${value} AS ${label}
+  return `SELECT user_id AS ${user}, item_id AS ${item}, seconds AS ${time}, ${value} AS ${label}${session === undefined ? "" : `, session_id AS ${session}`}
     FROM (${factsSql(of, table)}) AS facts`;
 }
 

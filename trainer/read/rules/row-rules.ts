@@ -4,12 +4,14 @@
  */
 import type { Dialect, IdRule, LabelRule, TimeRule, TimeUnit } from "./dialect.ts";
 
-/** SQL of the four columns of an interaction query, which are named c0 (user), c1 (item), c2 (time) and c3 (label). */
+/** SQL of the columns of an interaction query: c0 (user), c1 (item), c2 (time), c3 (label) and, if sessions are named, c4. */
 export type RowRules = {
   readonly user: IdRule;
   readonly item: IdRule;
   readonly time: TimeRule;
   readonly label: LabelRule;
+  /** A value that is no id names no session, and its row is still accepted. */
+  readonly session?: IdRule | undefined;
 };
 
 export type CheckedRows = {
@@ -27,18 +29,19 @@ const SECONDS_MAX = 2 ** 32 - 1;
 const DAY_SECONDS = 86_400;
 
 /**
- * A SELECT of the columns user_id, item_id, seconds, positive, rating (NULL for a Binary label) and reason. The reason is
- * the first rule that the row breaks, or NULL for an acceptable row; reject-reasons.ts says what each means.
+ * A SELECT of the columns user_id, item_id, seconds, positive, rating (NULL for a Binary label), session_id (if sessions are named) and
+ * reason. The reason is the first rule that the row breaks, or NULL for an acceptable row; reject-reasons.ts says what each means.
  */
-export function checkedRowsSql({ user, item, time, label }: RowRules, rows: CheckedRows): string {
+export function checkedRowsSql({ user, item, time, label, session }: RowRules, rows: CheckedRows): string {
   const position = rows.row === undefined ? "" : "row, ";
-  return `SELECT ${position}user_id, item_id, seconds, positive, rating, COALESCE(${user.reason}, ${item.reason}, CASE
+  const sessionId = session && `CASE WHEN ${session.reason} IS NULL THEN ${session.key} END AS session_id, `;
+  return `SELECT ${position}user_id, item_id, seconds, positive, rating,${session ? " session_id," : ""} COALESCE(${user.reason}, ${item.reason}, CASE
       WHEN time_missing = 1 THEN 'missing_time' WHEN seconds IS NULL THEN 'unparsable_time'
       WHEN seconds < 0 OR seconds > ${SECONDS_MAX} THEN 'time_out_of_range'
       WHEN seconds > ${rows.nowSeconds + DAY_SECONDS} THEN 'future_time'
       WHEN label_missing = 1 THEN 'missing_label' WHEN positive IS NULL THEN 'unparsable_label' END) AS reason
     FROM (SELECT ${rows.row === undefined ? "" : `${rows.row} AS row, `}c0, c1,
-      ${user.key} AS user_id, ${item.key} AS item_id,
+      ${user.key} AS user_id, ${item.key} AS item_id, ${sessionId ?? ""}
       ${time.seconds(rows.unit)} AS seconds, CASE WHEN ${time.isMissing} THEN 1 ELSE 0 END AS time_missing,
       ${label.positive} AS positive, ${label.rating ?? "NULL"} AS rating,
       CASE WHEN ${label.isMissing} THEN 1 ELSE 0 END AS label_missing

@@ -57,7 +57,12 @@ test("the values are the metrics of the lists", async () => {
 });
 test("several requests: each has the list that it has alone, although boosts change scores", async () => {
   const filter = { kind: "and", of: [] } as const;
-  const names = { version: "", indexOf: () => undefined, compileFilter: () => (item: ItemIndex) => item === 0 };
+  const names = {
+    version: "",
+    indexOf: () => undefined,
+    idAt: String as never,
+    compileFilter: () => (item: ItemIndex) => item === 0,
+  };
   const request = { limit: 3, excludeSeen: true, filter: undefined };
   const boosted = { ...request, shaping: { boosts: [{ filter, by: 1.5 }] } }; // a second boost would make it the first
   const listsOf = async (...requests: (typeof request)[]) => {

@@ -40,31 +40,41 @@ describe("casesOfSplit", () => {
   });
 });
 
+const again = { repeats: true };
+
 test("the sizes of a case are those of its history and its targets", () => {
-  for (const cases of [casesOfSplit(train, targets), casesOfSessions(targets)])
+  for (const cases of [casesOfSplit(train, targets), casesOfSessions(targets, again)])
     for (const [at, { items, relevant }] of caseOf(cases).entries())
       expect(cases.sizesAt(at)).toEqual({ known: items.length, wanted: relevant.length });
 });
 
 describe("casesOfSessions", () => {
+  test("where items come once, those of the prefix are neither shown nor targets", () => {
+    const cases = casesOfSessions(trainingData(9, [[1, 2, 1, 3]]), { repeats: false });
+    expect(cases.sessions).toEqual({ repeats: false });
+    expect(caseOf(cases)).toMatchObject([
+      { items: [1], relevant: [2], seen: new Set([1]) },
+      { items: [1, 2, 1], relevant: [3], seen: new Set([1, 2]) },
+    ]);
+  });
   test("every prefix predicts the next item, which may be one of the prefix", () =>
-    expect(caseOf(casesOfSessions(trainingData(9, [[1, 2, 1], [4], [], [5, 6]])))).toMatchObject([
+    expect(caseOf(casesOfSessions(trainingData(9, [[1, 2, 1], [4], [], [5, 6]]), again))).toMatchObject([
       { items: [1], relevant: [2], seen: new Set() },
       { items: [1, 2], relevant: [1], seen: new Set() },
       { items: [5], relevant: [6], seen: new Set() },
     ]));
-  test("a case of a long session has the newest thousand items, and counting builds no case", () => {
+  test("a case of a long session has the newest 500 items, as a request may, and counting builds no case", () => {
     const long = Array.from({ length: 200_000 }, (_, i) => i % 9);
-    const cases = casesOfSessions(trainingData(9, [long]));
+    const cases = casesOfSessions(trainingData(9, [long]), again);
     const { items, times } = cases.caseAt(150_000);
-    expect([items.length, times.length, items.at(-1)]).toEqual([1000, 1000, 150_000 % 9]);
-    expect(cases.caseAt(998).items.length).toBe(999);
+    expect([items.length, times.length, items.at(-1)]).toEqual([500, 500, 150_000 % 9]);
+    expect(cases.caseAt(498).items.length).toBe(499);
     let known = 0;
     for (let at = 0; at < cases.count; at++) known += cases.sizesAt(at).known;
     expect(known).toBe((199_999 * 200_000) / 2);
   });
   test("cases of one session have one owner", () => {
-    const cases = casesOfSessions(trainingData(9, [[1, 2, 1], [4], [5, 6]]));
+    const cases = casesOfSessions(trainingData(9, [[1, 2, 1], [4], [5, 6]]), again);
     expect([0, 1, 2].map(cases.ownerAt)).toEqual([0, 0, 2]);
     expect(ownersOf(cases, [0, 1, 2])).toEqual(new Set([0, 2]));
   });
@@ -76,6 +86,6 @@ describe("casesOfSessions", () => {
       ]),
       positive: Uint8Array.of(1, 0, 1, 1, 0),
     };
-    expect(caseOf(casesOfSessions(sessions))).toMatchObject([{ items: [1], relevant: [3] }]);
+    expect(caseOf(casesOfSessions(sessions, again))).toMatchObject([{ items: [1], relevant: [3] }]);
   });
 });

@@ -70,10 +70,12 @@ test("the message has counts, the allowed fraction, reasons and rows", () =>
     "50 of 100 rows cannot be used, more than the 10 % allowed: 50 × missing_user: the user id is null or empty (row 1, 2, …)",
   ));
 
+const none = { duplicates: 0, sessions: undefined };
+
 test("warnings: few interactions, one time for all, times before 1990, every rating positive", () => {
   const odd = { ...interactions(2, [0, 1], [1, 1]), times: Uint32Array.of(20_240_131, 20_240_131) };
   const rating = { type: "Rating", name: "stars" } as const;
-  const warnings = warningsOf(odd, report({ label: rating, rejected: rejected(3) }), 0);
+  const warnings = warningsOf(odd, report({ label: rating, rejected: rejected(3) }), none);
   for (const text of ["3 × missing_user", "only 2 interactions", "same time", "before 1990", "Every rating"])
     expect(warnings.join("\n")).toContain(text);
   const usual = interactions(
@@ -81,11 +83,18 @@ test("warnings: few interactions, one time for all, times before 1990, every rat
     Array.from({ length: 1000 }, (_, i) => i % 9),
     new Array(1000).fill(1),
   );
-  expect(warningsOf(usual, report({}), 0)).toEqual([]);
+  expect(warningsOf(usual, report({}), none)).toEqual([]);
+});
+
+test("a warning where no session has two interactions", () => {
+  const warningsFor = (sessions: number) =>
+    warningsOf(interactions(2, [0, 1], [1, 0]), report({}), { ...none, sessions }).join();
+  expect(warningsFor(2)).toContain("No session has two interactions");
+  expect(warningsFor(1)).not.toContain("No session");
 });
 
 test("interactions of a single user cause a warning", () => {
-  const warningsFor = (users: number) => warningsOf(interactions(users, [0, 1], [1, 0]), report({}), 0).join();
+  const warningsFor = (users: number) => warningsOf(interactions(users, [0, 1], [1, 0]), report({}), none).join();
   expect(warningsFor(1)).toContain("all of one user");
   expect(warningsFor(2)).not.toContain("all of one user");
 });
