@@ -19,6 +19,21 @@ test("the smallest body, with its defaults", () => {
   expect(ModelSpec.parse(body)).toEqual({ ...body, train_schedule: "@once" });
 });
 
+describe("sessions", () => {
+  test("may be users, and their items may come again", () => {
+    expect(faultsOf(interaction({ session_id: "visit", repeats: true }))).toEqual([]);
+    expect(faultsOf(interaction({ session_id: "user_id" }))).toEqual([]);
+  });
+  test.each<[string, object, string]>([
+    ["the item", { session_id: "item_id" }, "session_id: is the column of the item"],
+    ["the time", { session_id: "at" }, "session_id: is the column of the item, the time"],
+    ["the label", { session_id: "label" }, "session_id: is the column of the item, the time or the label"],
+    ["repeats without sessions", { repeats: false }, "repeats: needs schema.interaction.session_id"],
+  ])("%s: refused", (_, change, fault) =>
+    expect(faultsOf(interaction(change)).join()).toContain(`schema.interaction.${fault}`),
+  );
+});
+
 describe("connectors", () => {
   const [a, b] = [
     { id: "a", type: "File" },

@@ -232,6 +232,29 @@ test("events join the rows of another source", async () => {
   expect(await large.history("new")).toEqual(["brand-new"]);
 });
 
+test("joined events name no session, and are one while half an hour at most lies between them", async () => {
+  const rows = PAST.map(({ user, item, at }, i) => `${user},${item},${at},1,${Math.floor(i / 4)}`);
+  await writeFile(join(folder, "interactions.csv"), ["user,item,at,label,visit", ...rows].join("\n"));
+  const at = [0, 1800, 3601, 3602].map((seconds) => LATE + seconds);
+  await putEvents(
+    store,
+    at.map((at, i) => ({ user: "u0", item: `i${i}`, at })),
+  );
+  const { connectors, schema } = joined(EVENTS_SCHEMA.interaction.events);
+  const options = { connectors, schema: { ...schema, interaction: { ...schema.interaction, session_id: "visit" } } };
+  const { data, report, manifest, history } = await train(options);
+  expect(data!.sessions).toBe(Math.ceil(PAST.length / 4) + 2);
+  expect(report.split.kind).toBe("sessions");
+  expect(manifest.sessions).toEqual({ repeats: false });
+  expect((await history("u0"))!.at(-1)).toBe("i3");
+  const settings = { memoryMbMax: 0.009 };
+  const large = await train({ ...options, nowMs: NOW + 2000, settings });
+  expect(large.data!.warnings[0]).toContain("DuckDB prepared them");
+  expect(large.data!.sessions).toBeUndefined();
+  expect(large.report.split.kind).toBe("sessions");
+  expect((await large.history("u0"))!.at(-1)).toBe("i3");
+});
+
 test("events of items that cannot be integers do not join interactions with items that are", async () => {
   await writePast((item) => item.slice(1));
   const { at } = PAST[0]!;

@@ -109,7 +109,7 @@ export function encodeReplay({
   });
 }
 
-/** A random sample of the cases in random order, so that the first of them are a sample too. Histories are cut to their newest entries. */
+/** A random sample of the cases in random order, so that the first of them are a sample too. Stored histories are cut to their newest entries. */
 function keptCases(
   cases: EvaluationCases,
   positions: Uint32Array,
@@ -121,10 +121,11 @@ function keptCases(
   let entries = 0;
   for (const { at } of order.slice(0, SCENARIO_LISTS_MAX)) {
     const one = cases.caseAt(at);
-    const items = one.items.slice(-historyMax);
+    const first = cases.sessions ? 0 : -historyMax; // what is sent of a session is not shown, however old it is
+    const items = one.items.slice(first);
     entries += 2 * items.length + one.seen.size;
     if (entries > ENTRIES_MAX) break;
-    kept.push({ ...one, at, items, times: one.times.slice(-historyMax) });
+    kept.push({ ...one, at, items, times: one.times.slice(first) });
   }
   return kept;
 }

@@ -1,10 +1,10 @@
 import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { FormatError } from "../../../../shared/assert.ts";
-import type { EvaluationCases } from "../../../../trainer/choose/evaluate/evaluation-cases.ts";
+import { casesOfSessions, type EvaluationCases } from "../../../../trainer/choose/evaluate/evaluation-cases.ts";
 import { encodePacked } from "../../../../trainer/choose/report/packed-value.ts";
 import { measureScenario } from "../../../../trainer/choose/scenarios/measure-scenario.ts";
-import { decodeReplay } from "../../../../trainer/choose/scenarios/replay.ts";
+import { decodeReplay, encodeReplay } from "../../../../trainer/choose/scenarios/replay.ts";
 import { smallReplay } from "../../../fixtures/small-replay.ts";
 
 const { signal } = new AbortController();
@@ -26,6 +26,22 @@ test("it has every case with its owner, its newest history and the codes of its 
   });
   expect(found).not.toEqual(expected); // in random order, so that the first ones are a sample
   expect(found.sort()).toEqual(expected.sort());
+});
+
+test("cases of sessions keep all that was sent, although the model uses less, and whether items repeat", () => {
+  const { split, dataset } = validation;
+  const cases = casesOfSessions(dataset, { repeats: false });
+  const positions = Uint32Array.from({ length: 50 }, (_, at) => at);
+  const served = { ...original, historyMax: 1, values: undefined };
+  const bytes = encodeReplay({
+    ...{ positions, served, userValues: undefined, itemIdColumn: "item_id", seed: 1 },
+    validation: { ...validation, split: { ...split, cases } },
+  });
+  const { cases: kept } = decodeReplay(bytes);
+  expect([kept.sessions, kept.count]).toEqual([{ repeats: false }, 50]);
+  const itemsOf = (of: EvaluationCases) => Array.from(positions, (at) => of.caseAt(at).items.join()).sort();
+  expect(itemsOf(kept)).toEqual(itemsOf(cases));
+  expect(decodeReplay(replay).cases.sessions).toBeUndefined();
 });
 
 test("it has the items' attributes and the scores by users' values", () => {

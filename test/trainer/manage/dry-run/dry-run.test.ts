@@ -146,6 +146,21 @@ test.each<[string, string[]]>([
   expect(report.ok).toBe(problems.every((problem) => problem.startsWith("warning")));
 });
 
+test("sessions: their column is shown, missing, or of no use", async () => {
+  const withSessions = (session: string, session_id: string) => {
+    const spec = specOf({ interactions: `SELECT *, ${session} AS s FROM (${good})` });
+    return run({ ...spec, schema: { ...spec.schema, interaction: { ...spec.schema.interaction, session_id } } });
+  };
+  const report = await withSessions("t // 1000", "s");
+  expect([report.queries[0]!.sample[0], briefly(report)]).toEqual([
+    expect.objectContaining({ s: expect.anything() }),
+    [],
+  ]);
+  expect(briefly(await withSessions("t // 1000", "S"))).toEqual(["error missing_column /schema/interaction/session_id"]);
+  expect(briefly(await withSessions("t", "s"))).toEqual(["warning single_sessions /schema/interaction/session_id"]);
+  expect(briefly(await withSessions("t", "u"))).toEqual([]);
+});
+
 test("one user in the sample of a long query is a warning", async () => {
   const interactions = `SELECT range // 10_000 AS u, range % 30 AS i, ${T} + range AS t, 1 AS l FROM range(1_000_000)`;
   expect(briefly(await run(specOf({ interactions })))).toEqual(["warning one_user /schema/user/id"]);

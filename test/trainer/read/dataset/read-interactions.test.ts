@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { checkInteractions } from "../../../../trainer/read/dataset/check-interactions.ts";
 import { numberIds } from "../../../../trainer/read/dataset/number-ids.ts";
 import { readInteractions, type TieOrder } from "../../../../trainer/read/dataset/read-interactions.ts";
@@ -13,8 +13,9 @@ afterEach(() => rows.close());
 
 const T = 1_700_000_000;
 
-async function read(sql: string, tieOrder: TieOrder = "hash") {
-  const { schema } = specOf({ interactions: "" });
+async function read(sql: string, tieOrder: TieOrder = "hash", session_id?: string) {
+  const { schema: plain } = specOf({ interactions: "" });
+  const schema = { ...plain, interaction: { ...plain.interaction, session_id } };
   const table = await rows.stage("rows", sql);
   const staged = await checkInteractions(rows.staging, table, schema, 1_800_000_000);
   await numberIds(rows.staging, staged, null);
@@ -51,6 +52,55 @@ test("duplicates of one user and second become one, whether they are neighbours 
     await rows.close();
     rows = await openStagedRows();
   }
+});
+
+describe("sessions", () => {
+  const sessionsOf = async (rows: string) => {
+    const sql = `SELECT u, i, ${T} + t, 1, s FROM (VALUES ${rows}) AS v(u, i, t, s)`;
+    const { sessions, interactions } = await read(sql, "hash", "s");
+    return { sessions: [...sessions!.of], count: sessions!.count, times: [...interactions.times].map((t) => t - T) };
+  };
+
+  test("are those of their user, in the order of time", async () =>
+    expect(await sessionsOf("(2, 1, 5, 'x'), (1, 1, 3, 'y'), (1, 2, 1, 'x'), (1, 3, 4, 'x')")).toEqual({
+      sessions: [0, 1, 0, 2],
+      count: 3,
+      times: [1, 3, 4, 5],
+    }));
+  test("a value that is no id names none, and the row is kept", async () =>
+    expect(
+      await sessionsOf(`(1, 1, 0, ''), (1, 2, 10, NULL), (1, 3, 20, 'x'), (1, 4, 30, '${"y".repeat(257)}')`),
+    ).toMatchObject({ sessions: [0, 0, 1, 0], count: 2 }));
+  test("of rows that repeat one another, the smallest name counts", async () => {
+    const { sessions, count } = await sessionsOf("(1, 1, 0, 'y'), (1, 1, 0, NULL), (1, 1, 0, 'x'), (1, 2, 9, 'x')");
+    expect([sessions, count]).toEqual([[0, 0], 1]);
+  });
+  test("have names of any type of id", async () => {
+    for (const type of ["BIGINT", "DOUBLE", "DECIMAL(4, 1)", "UUID", "TIMESTAMP", "BLOB"]) {
+      const value = (n: number) =>
+        type === "UUID"
+          ? `'0000000${n}-0000-0000-0000-000000000000'`
+          : type === "TIMESTAMP"
+            ? `'2024-01-0${n}'`
+            : `'${n}'`;
+      const rowsOf = [1, 2, 1].map((n, i) => `(1, ${i}, ${i}, CAST(${value(n)} AS ${type}))`);
+      expect([type, (await sessionsOf(rowsOf.join(", "))).sessions]).toEqual([type, [0, 1, 0]]);
+      await rows.close();
+      rows = await openStagedRows();
+    }
+  });
+  test("of a type that cannot be one end the run", () =>
+    expect(sessionsOf("(1, 1, 0, [1])")).rejects.toMatchObject({
+      code: "unsupported_column_type",
+      message: expect.stringContaining("cannot be a session"),
+    }));
+  test("are unknown without their column, and where they are users", async () => {
+    const sql = `SELECT 1 AS u, 1, ${T}, 1`;
+    expect((await read(sql)).sessions).toBeNull();
+    await rows.close();
+    rows = await openStagedRows();
+    expect((await read(sql, "hash", "u")).sessions).toBeNull();
+  });
 });
 
 test("rows of one second are ordered differently for each user, and not by item or row", async () => {

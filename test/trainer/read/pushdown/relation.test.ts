@@ -8,6 +8,7 @@ import { openRelation } from "../../../../trainer/read/pushdown/source-totals.ts
 import {
   type Cell,
   heldTable,
+  type Kind,
   openStores,
   type Rows,
   type Store,
@@ -197,5 +198,43 @@ describe.each(CASES)("$name", ({ kinds, label, row, good }) => {
       }),
       { numRuns: 4 },
     ),
+  );
+});
+
+test("a store keeps each row's session, and the one with the smallest name of rows that repeat one another", async () => {
+  const rows = [
+    ["a", 1, T, 1, "x"],
+    ["a", 2, T + 5, 1, "y"],
+    ["a", 2, T + 5, 0, "Z"],
+    ["a", 3, T + 9, 1, "x"],
+    ["a", 4, T + 10, 1, ""],
+    ["a", 5, T + 11, 1, null],
+    ["b", 1, T, 1, "x"],
+  ];
+  const read = async (kind: Kind, cells: readonly (readonly Cell[])[]) => {
+    const kinds = { u: "text", i: "integer", t: "integer", l: "integer", s: kind } as const;
+    for (const store of stores) {
+      const table = await heldTable(store, { kinds, rows: cells }, { label: BINARY, nowSeconds });
+      for (const of of [DISTINCT, { kind: "newest", of: DISTINCT, perUser: 9 } as const]) {
+        const source = { connector: store.connector, table, signal: never, origins: [] };
+        const found = await jsonRows(await openRelation(source, { kind: "rows", of }));
+        const texts = found.map(({ u, i, l, s }) => `${u} ${i} ${l} ${s}`).sort();
+        const [least, other] = kind === "text" ? ["Z", "x"] : ["2", "1"];
+        expect(texts).toEqual([
+          `a 1 1 ${other}`,
+          `a 2 1 ${least}`,
+          `a 3 1 ${other}`,
+          "a 4 1 null",
+          "a 5 1 null",
+          `b 1 1 ${other}`,
+        ]);
+      }
+    }
+  };
+  await read("text", rows);
+  const numbers: Readonly<Record<string, number | null>> = { x: 1, y: 3, Z: 2, "": null };
+  await read(
+    "integer",
+    rows.map((row) => row.with(4, numbers[String(row[4] ?? "")]!)),
   );
 });

@@ -8,13 +8,15 @@ import { dialectOf } from "../../../../trainer/read/rules/dialects.ts";
 import { schemaOf } from "../../../fixtures/pushdown-stores.ts";
 
 const BINARY: Label = { type: "Binary", name: "l" };
-const good = { u: VARCHAR, i: BIGINT, t: TIMESTAMP, l: BOOLEAN };
+const good = { u: VARCHAR, i: BIGINT, t: TIMESTAMP, l: BOOLEAN, s: VARCHAR };
 
 function table(type: string, change: Partial<Record<keyof typeof good, SourceColumn["type"]>>, native?: string) {
   const columns = Object.entries({ ...good, ...change });
   const available = columns.map(([name, own]) => ({ name, type: own, ...(native && name in change && { native }) }));
   const query = "SELECT 1";
-  return sourceTable({ dialect: dialectOf(type)!, query, available, schema: schemaOf(BINARY, query), nowSeconds: 0 });
+  const { interaction, ...entities } = schemaOf(BINARY, query);
+  const schema = { ...entities, interaction: { ...interaction, session_id: "s" } };
+  return sourceTable({ dialect: dialectOf(type)!, query, available, schema, nowSeconds: 0 });
 }
 const refused = (...args: Parameters<typeof table>) => {
   const outcome = table(...args);
@@ -22,13 +24,15 @@ const refused = (...args: Parameters<typeof table>) => {
 };
 
 describe.each(CONNECTOR_TYPES)("%s", (type) => {
-  test("ids are integers or texts, times are times or numbers, labels are numbers, booleans or texts", () => {
+  test("ids and sessions are integers or texts, times are times or numbers, labels are numbers, booleans or texts", () => {
     expect(refused(type, {})).toBeNull();
     expect(refused(type, { u: BIGINT, i: VARCHAR, t: BIGINT, l: BIGINT })).toBeNull();
     expect(refused(type, { t: DATE, l: VARCHAR })).toBeNull();
     expect(refused(type, { t: DOUBLE, l: DOUBLE })).toBeNull();
     expect(refused(type, { u: DOUBLE })).toBe("u");
     expect(refused(type, { i: LIST(VARCHAR) })).toBe("i");
+    expect(refused(type, { s: BIGINT })).toBeNull();
+    expect(refused(type, { s: DOUBLE })).toBe("s");
     expect(refused(type, { t: BOOLEAN })).toBe("t");
     expect(refused(type, { l: TIMESTAMP })).toBe("l");
   });
