@@ -97,6 +97,10 @@ test("the JSON documents are read as they were written", () => {
   const manifest = read("manifest.json");
   expect(Manifest.parse(manifest)).toEqual(manifest);
   expect(FORMATS_READ).toContain(Manifest.parse(manifest).format);
+  expect(Manifest.parse(read("manifest-sessions.json"))).toEqual({
+    ...Manifest.parse(manifest),
+    sessions: { repeats: true },
+  });
   expect(LivePointer.parse(read("live.json"))).toEqual(read("live.json"));
   expect(KeyRecord.parse(read("key-record.json"))).toEqual(read("key-record.json"));
 });

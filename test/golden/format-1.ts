@@ -128,6 +128,7 @@ export async function format1Files(): Promise<ReadonlyMap<string, Uint8Array>> {
     ...Object.entries(SEEN).map(([name, { items, itemCount }]) => [name, encodeSeen(items, itemCount)] as const),
     ...(await userFiles()),
     ["manifest.json", json(Manifest.parse(manifest))],
+    ["manifest-sessions.json", json(Manifest.parse({ ...manifest, sessions: { repeats: true } }))],
     ["live.json", json(LivePointer.parse(live))],
     ["key-record.json", json(KeyRecord.parse(key))],
   ]);

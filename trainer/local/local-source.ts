@@ -1,6 +1,6 @@
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { guessColumns } from "../../shared/guess-columns.ts";
+import { guessColumns, guessSessionColumn } from "../../shared/guess-columns.ts";
 import { type Label, ModelName } from "../../shared/model-spec.ts";
 import { connect } from "../read/connectors/connect.ts";
 import { jsonRows } from "../read/connectors/connector.ts";
@@ -28,7 +28,13 @@ export type Table = {
 /** A model described by files on this machine. */
 export type LocalSource = Awaited<ReturnType<typeof describeFiles>>;
 
-type Columns = { readonly user: string; readonly item: string; readonly time: string | null };
+type Columns = {
+  readonly user: string;
+  readonly item: string;
+  readonly time: string | null;
+  /** Whether the users are sessions, by the name of their column. */
+  readonly areSessions: boolean;
+};
 type Access = { readonly tempDirectory: string; readonly signal: AbortSignal };
 
 const SAMPLE_ROWS = 50;
@@ -49,13 +55,14 @@ export async function describeFiles(
     const columns = guessColumns(interactions.columns, files.columns);
     if (columns.kind === "unclear") throw new LocalError(`${columns.reasons.join("; ")}.`);
     const label = columns.label === null ? null : await labelOf(interactions, columns.label);
+    const areSessions = guessSessionColumn([columns.user]) !== undefined;
     const tables = [interactions, items, users].filter((table) => table !== null);
     const changes = await Promise.all(tables.map(async ({ path }) => (await stat(path)).ctimeMs));
     return {
       body: creationBody(
         model ?? modelNameOf(files.interactions),
         { interactions, items, users },
-        { ...columns, label },
+        { ...columns, label, areSessions },
       ),
       /** Folders that the trainer must be allowed to read. */
       folders: [...new Set(tables.map(({ path }) => dirname(path)))],
@@ -65,7 +72,7 @@ export async function describeFiles(
       items,
       columns,
       /** The meaning of the columns, for the terminal. */
-      findings: findingsOf(columns, label),
+      findings: findingsOf({ ...columns, areSessions }, label),
     };
   } catch (error) {
     if (!(error instanceof StageError)) throw error;
@@ -115,7 +122,7 @@ const EVENTS = { view: { label: true }, purchase: { label: true } };
 function creationBody(
   model_name: string,
   { interactions, items, users }: Tables,
-  { user, item, time, label }: Columns & { readonly label: Label | null },
+  { user, item, time, label, areSessions }: Columns & { readonly label: Label | null },
 ) {
   type Config = { readonly id: string; readonly type: string; readonly location?: string };
   const files = Object.entries({ interactions, items, users }).flatMap(([id, table]): Config[] =>
@@ -144,6 +151,7 @@ function creationBody(
         created_at: time ?? "created_at",
         label: label ?? { type: "Binary", name: "label" },
         source: { connector_id: "interactions", query },
+        ...(areSessions && { session_id: user }),
         events: EVENTS,
       },
     },
@@ -166,9 +174,9 @@ function modelNameOf(path: string): string {
   return ModelName.safeParse(name).success ? name : "local";
 }
 
-function findingsOf({ user, item, time }: Columns, label: Label | null): string {
+function findingsOf({ user, item, time, areSessions }: Columns, label: Label | null): string {
   const positive = label?.type === "Rating" ? `positive from ${label.positive_from}` : "positive where it is 1 or true";
   const times = time === null ? "no time, so all interactions get the same" : `time ${time}`;
   const labels = label === null ? "no label, so every row is positive" : `label ${label.name} (${positive})`;
-  return `The columns: user ${user}, item ${item}, ${times}, ${labels}.`;
+  return `The columns: ${areSessions ? "session" : "user"} ${user}, item ${item}, ${times}, ${labels}.`;
 }

@@ -42,6 +42,14 @@ test("a file becomes a model named after it, with guessed columns", async () => 
   expect((await source.interactions.query(query)).map((row) => row.user_id)).toEqual(["u1", "u1", "u2"]);
 });
 
+test("a file whose users are sessions becomes a model of sessions", async () => {
+  const rows = "session_id,item_id,created_at\n1,a,100\n1,b,200\n";
+  const source = await describeFiles(await given({ "clicks.csv": rows }), access());
+  const { interaction } = ModelSpec.parse(source.body).schema;
+  expect(interaction.session_id).toBe("session_id");
+  expect(source.findings).toMatch("The columns: session session_id, item item_id, time created_at");
+});
+
 test("files of the same name in different folders are not confused", async () => {
   const source = await describeFiles(await given({ "interactions.csv": EVENTS }), access());
   const other = join(root, "other");

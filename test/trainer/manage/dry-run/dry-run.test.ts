@@ -156,7 +156,9 @@ test("sessions: their column is shown, missing, or of no use", async () => {
     expect.objectContaining({ s: expect.anything() }),
     [],
   ]);
-  expect(briefly(await withSessions("t // 1000", "S"))).toEqual(["error missing_column /schema/interaction/session_id"]);
+  expect(briefly(await withSessions("t // 1000", "S"))).toEqual([
+    "error missing_column /schema/interaction/session_id",
+  ]);
   expect(briefly(await withSessions("t", "s"))).toEqual(["warning single_sessions /schema/interaction/session_id"]);
   expect(briefly(await withSessions("t", "u"))).toEqual([]);
 });
