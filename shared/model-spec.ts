@@ -120,8 +120,8 @@ export const ModelSchema = z.strictObject({
       .optional()
       .meta({
         description:
-          "Whether items of a session may come again in the same session. If true, `interactions` of a rank call stay in the answer, except " +
-          "those that the user of `user_id` has seen. Only with session_id; default: false.",
+          "Whether items of a session may come again in the same session. If true, a rank call may answer with its own `interactions`, " +
+          "except those that the user of `user_id` has seen. Only with session_id; default: false.",
       }),
     incremental: z.boolean().optional(),
     events: EventMeanings.optional(),

@@ -20,8 +20,8 @@ export type ServedValues = {
 };
 
 /**
- * The snapshot of an unpublished version. Users, except those of sessions, are the numbers of the cases, and the seen filter is exact. The catalog is in the training
- * part's order of popularity, so that equal scores cannot reveal what came later.
+ * The snapshot of an unpublished version. Users are the numbers of the cases, and the seen filter is exact; sessions have no users. The
+ * catalog is in the training part's order of popularity, so that equal scores cannot reveal what came later.
  *
  * @param names Ids and attributes of the items. Absent: ids are indices as text, and requests cannot filter.
  */

@@ -109,7 +109,10 @@ export function encodeReplay({
   });
 }
 
-/** A random sample of the cases in random order, so that the first of them are a sample too. Stored histories are cut to their newest entries. */
+/**
+ * A random sample of the cases in random order, so that the first of them are a sample too. Stored histories are cut to their newest
+ * entries.
+ */
 function keptCases(
   cases: EvaluationCases,
   positions: Uint32Array,

@@ -51,7 +51,8 @@ export async function joinEvents(
       ...interactions,
       rejected: sumOf(interactions.rejected, events.rejected),
       accepted: interactions.accepted + Number(counts.joined),
-      acceptedSql: `(SELECT row, ${userId} AS user_id, ${itemId} AS item_id, seconds, positive, rating${session("session_id")} FROM ${interactions.acceptedSql}
+      acceptedSql: `(SELECT row, ${userId} AS user_id, ${itemId} AS item_id, seconds, positive, rating${session("session_id")}
+        FROM ${interactions.acceptedSql}
         UNION ALL SELECT row, user_id, item_id, seconds, positive, ${ratingSql(label)} AS rating${session("NULL")} FROM ${joinable})`,
       userKey: { ...interactions.userKey, text: "key" },
       itemKey: { ...interactions.itemKey, text: "key" },

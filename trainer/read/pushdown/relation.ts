@@ -132,7 +132,8 @@ function totalsSql({ of, perUser }: Extract<Relation, { kind: "totals" }>, table
 function rowsSql(of: Facts, table: SourceTable): string {
   const [user, item, time, label, session] = table.columns.map(table.dialect.identifier);
   const value = table.rules.label.rating === null ? "positive" : "rating";
-  return `SELECT user_id AS ${user}, item_id AS ${item}, seconds AS ${time}, ${value} AS ${label}${session === undefined ? "" : `, session_id AS ${session}`}
+  const named = session === undefined ? "" : `, session_id AS ${session}`;
+  return `SELECT user_id AS ${user}, item_id AS ${item}, seconds AS ${time}, ${value} AS ${label}${named}
     FROM (${factsSql(of, table)}) AS facts`;
 }
 

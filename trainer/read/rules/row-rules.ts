@@ -35,7 +35,8 @@ const DAY_SECONDS = 86_400;
 export function checkedRowsSql({ user, item, time, label, session }: RowRules, rows: CheckedRows): string {
   const position = rows.row === undefined ? "" : "row, ";
   const sessionId = session && `CASE WHEN ${session.reason} IS NULL THEN ${session.key} END AS session_id, `;
-  return `SELECT ${position}user_id, item_id, seconds, positive, rating,${session ? " session_id," : ""} COALESCE(${user.reason}, ${item.reason}, CASE
+  const columns = `${position}user_id, item_id, seconds, positive, rating${session ? ", session_id" : ""}`;
+  return `SELECT ${columns}, COALESCE(${user.reason}, ${item.reason}, CASE
       WHEN time_missing = 1 THEN 'missing_time' WHEN seconds IS NULL THEN 'unparsable_time'
       WHEN seconds < 0 OR seconds > ${SECONDS_MAX} THEN 'time_out_of_range'
       WHEN seconds > ${rows.nowSeconds + DAY_SECONDS} THEN 'future_time'
