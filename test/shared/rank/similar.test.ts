@@ -29,6 +29,8 @@ async function similarTo(item: number, more: Partial<Snapshot> = {}, user?: stri
 test("items that the model favours more than usual come first, and the item itself never", async () => {
   expect((await similarTo(3)).items[0]).toBe(2);
   expect((await similarTo(2)).items).not.toContain(2);
+  const sessions = { repeats: true };
+  expect((await similarTo(0, { sessions, similarity: null })).items).not.toContain(0);
   const plain = await rank(sessionRequest({ session: ["3" as ItemId], limit: 3 }), snapshot);
   expect(plain.items[0]).toBe(0);
 });

@@ -1,6 +1,8 @@
 import { SESSION_MAX } from "../../../shared/api.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import type { SessionRules } from "../../../shared/manifest.ts";
+import { historyOf } from "../../../shared/rank.ts";
+import type { History } from "../../../shared/snapshot.ts";
 import type { Interactions } from "../../read/dataset/dataset.ts";
 import { rowsWhere, type Targets } from "../../read/dataset/split.ts";
 
@@ -34,6 +36,15 @@ export type EvaluationCases = {
 };
 
 export type CaseSizes = { readonly known: number; readonly wanted: number };
+
+/** What a model is given of a case, as rank() would give it. */
+export function historyOfCase(
+  { items, times, nowSeconds }: EvaluationCase,
+  { of, historyMax }: { readonly of: EvaluationCases; readonly historyMax: number },
+): History {
+  const record = of.sessions ? undefined : { items, times, hasSeen: () => false };
+  return historyOf(record, of.sessions ? items : [], { nowSeconds, historyMax });
+}
 
 const sizesBy = (caseAt: EvaluationCases["caseAt"]) => (at: number) => {
   const { items, relevant } = caseAt(at);

@@ -1,13 +1,13 @@
 import { setImmediate } from "node:timers/promises";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { POPULARITY } from "../../../shared/manifest.ts";
-import { historyOf } from "../../../shared/rank.ts";
 import { topK } from "../../../shared/top-k.ts";
 import { BLEND, blendParams, methodNamed, partsOf } from "../../learn/blends.ts";
 import type { FittedModel } from "../../learn/model.ts";
 import { samplePositions, seededRandom } from "../../learn/numerics/seeded-random.ts";
 import { spreadOf } from "../../learn/scoring/blend.ts";
 import { openScorer } from "../../learn/scoring/onnx-scorer.ts";
+import { historyOfCase } from "../evaluate/evaluation-cases.ts";
 import { restrictedTo } from "../evaluate/evaluation-figures.ts";
 import { METRICS, type MetricName } from "../evaluate/metrics.ts";
 import { type Candidate, choiceOf, isSameChoice } from "./candidate.ts";
@@ -110,13 +110,12 @@ async function scoreLists(parts: readonly Candidate[], positions: Uint32Array, s
   const lists: ScoredList[] = [];
   try {
     for (const [i, at] of positions.entries()) {
-      const { items, times, seen, relevant, nowSeconds } = cases.caseAt(at);
+      const one = cases.caseAt(at);
+      const { items, seen, relevant } = one;
       if (items.length === 0) continue;
-      const stored = { items, times, values: [], hasSeen: (item: ItemIndex) => seen.has(item) };
-      const [record, session] = cases.sessions ? [undefined, items] : [stored, []];
       const all = await Promise.all(
         models.map(async ({ historyMax }, m) => {
-          const scores = await scorers[m]!.score(historyOf(record, session, { nowSeconds, historyMax }));
+          const scores = await scorers[m]!.score(historyOfCase(one, { of: cases, historyMax }));
           const spread = spreadOf(scores);
           return scores.map((score) => score / spread);
         }),

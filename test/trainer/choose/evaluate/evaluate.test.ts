@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
-import type { ItemIndex } from "../../../../shared/ids.ts";
-import { evaluate, evaluateRequests, listOf, timesShown } from "../../../../trainer/choose/evaluate/evaluate.ts";
-import { casesOfSplit } from "../../../../trainer/choose/evaluate/evaluation-cases.ts";
+import type { ItemId, ItemIndex } from "../../../../shared/ids.ts";
+import {
+  type EvaluateRequestsOptions,
+  evaluate,
+  evaluateRequests,
+  listOf,
+  timesShown,
+} from "../../../../trainer/choose/evaluate/evaluate.ts";
+import { casesOfSessions, casesOfSplit } from "../../../../trainer/choose/evaluate/evaluation-cases.ts";
 import { METRICS, type MetricName } from "../../../../trainer/choose/evaluate/metrics.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import { checkerboard, trainingData } from "../../../fixtures/checkerboard.ts";
@@ -72,6 +78,31 @@ test("several requests: each has the list that it has alone, although boosts cha
   const [plain, alone] = [...(await listsOf(request)), ...(await listsOf(boosted))];
   expect(alone).not.toEqual(plain);
   expect(await listsOf(boosted, request, boosted)).toEqual([alone, plain, alone]);
+});
+test("a session is sent in the request, and its items are shown again where they may be", async () => {
+  const sessions = trainingData(5, [[3, 2, 1]]);
+  const listsOf = async (repeats: boolean, more: Partial<EvaluateRequestsOptions> = {}) => {
+    const of = casesOfSessions(sessions, { repeats });
+    const request = { limit: 3, excludeSeen: true, filter: undefined };
+    const [evaluation] = await evaluateRequests(of, served, [request], { ...options, ...more });
+    return [0, 1].map((i) => listOf(evaluation!, i));
+  };
+  const [once, again] = [
+    [
+      [4, 2, 1],
+      [4, 1, 0],
+    ],
+    [
+      [3, 4, 2],
+      [3, 4, 2],
+    ],
+  ];
+  expect([await listsOf(false), await listsOf(true)]).toEqual([once, again]);
+  // Ids of a catalog instead of indices.
+  const idAt = (item: ItemIndex) => `i${item}` as ItemId;
+  const indexOf = (id: ItemId) => Number(String(id).slice(1)) as ItemIndex;
+  const names = { version: "", indexOf, idAt, compileFilter: () => () => true };
+  expect(await listsOf(false, { names })).toEqual(once);
 });
 test("only some of the cases can be evaluated", async () => {
   const evaluation = await evaluate(cases, served, { ...options, positions: Uint32Array.of(1) });

@@ -3,6 +3,7 @@ import {
   casesOfSessions,
   casesOfSplit,
   type EvaluationCases,
+  historyOfCase,
   ownersOf,
 } from "../../../../trainer/choose/evaluate/evaluation-cases.ts";
 import { trainingData } from "../../../fixtures/checkerboard.ts";
@@ -77,6 +78,16 @@ describe("casesOfSessions", () => {
     const cases = casesOfSessions(trainingData(9, [[1, 2, 1], [4], [5, 6]]), again);
     expect([0, 1, 2].map(cases.ownerAt)).toEqual([0, 0, 2]);
     expect(ownersOf(cases, [0, 1, 2])).toEqual(new Set([0, 2]));
+  });
+  test("a model is given a session without ages, since a request has no times, and a stored history with them", () => {
+    const data = { ...trainingData(9, [[1, 2, 3]]), times: Uint32Array.of(0, 86_400, 3 * 86_400) };
+    const sessions = casesOfSessions(data, again);
+    expect(historyOfCase(sessions.caseAt(1), { of: sessions, historyMax: 9 })).toEqual({
+      items: [1, 2],
+      agesDays: [0, 0],
+    });
+    const stored = casesOfSplit(data, { ...trainingData(9, [[4]]), times: Uint32Array.of(4 * 86_400) });
+    expect(historyOfCase(stored.caseAt(0), { of: stored, historyMax: 2 })).toEqual({ items: [2, 3], agesDays: [3, 1] });
   });
   test("a negative interaction is neither in a prefix nor to be found", () => {
     const sessions = {

@@ -88,6 +88,19 @@ test("sessions of the test file are new, and every prefix is a case", async () =
   expect(users).toBe(50 * 9);
   expect(models.find(({ name }) => name === "ease")!.metrics["hr@10"]).toBeGreaterThan(0.2);
 });
+test("items of a session repeat, in the choice too", async () => {
+  const data = splitBy((row) => row >= 250 * 10);
+  const sameAgain = (items: Int32Array) => items.map((_, row) => items[row - (row % 10)]!);
+  const { train, test } = data;
+  log.length = 0;
+  const alike = {
+    ...data,
+    train: { ...train, items: sameAgain(train.items) },
+    test: { ...test, items: sameAgain(test.items) },
+  };
+  expect((await run(alike, { protocol: "sessions" })).users).toBe(50 * 9);
+  expect(log.join("\n")).toContain("on 25 users");
+});
 test("users that only the test file has change nothing but its lists", async () => {
   const fitted: number[] = [];
   const counted: Method = {

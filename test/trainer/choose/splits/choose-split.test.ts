@@ -72,6 +72,9 @@ test("sessions: the newest tenth, whole, every prefix", () => {
   const split = planned(visits, "sessions")(visits);
   expect(split.train.items.length).toBe(90 * 8);
   expect(split.cases.count).toBe(10 * 7);
+  expect(split.cases.sessions).toEqual({ repeats: false });
+  const again = planSplit(visits, { protocol: "sessions", seed: 1, includeSeen: true })(visits);
+  expect(again.cases.sessions).toEqual({ repeats: true });
   expect(Math.max(...split.train.times)).toBeLessThan(split.cases.caseAt(0).nowSeconds);
 });
 
