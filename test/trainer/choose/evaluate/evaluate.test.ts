@@ -81,9 +81,10 @@ test("several requests: each has the list that it has alone, although boosts cha
 });
 test("a session is sent in the request, and its items are shown again where they may be", async () => {
   const sessions = trainingData(5, [[3, 2, 1]]);
-  const listsOf = async (repeats: boolean, more: Partial<EvaluateRequestsOptions> = {}) => {
+  type More = Partial<EvaluateRequestsOptions> & { excludeSeen?: boolean };
+  const listsOf = async (repeats: boolean, { excludeSeen = true, ...more }: More = {}) => {
     const of = casesOfSessions(sessions, { repeats });
-    const request = { limit: 3, excludeSeen: true, filter: undefined };
+    const request = { limit: 3, excludeSeen, filter: undefined };
     const [evaluation] = await evaluateRequests(of, served, [request], { ...options, ...more });
     return [0, 1].map((i) => listOf(evaluation!, i));
   };
@@ -98,6 +99,7 @@ test("a session is sent in the request, and its items are shown again where they
     ],
   ];
   expect([await listsOf(false), await listsOf(true)]).toEqual([once, again]);
+  expect(await listsOf(false, { excludeSeen: false })).toEqual(once); // which is about users, and a session has none
   // Ids of a catalog instead of indices.
   const idAt = (item: ItemIndex) => `i${item}` as ItemId;
   const indexOf = (id: ItemId) => Number(String(id).slice(1)) as ItemIndex;
