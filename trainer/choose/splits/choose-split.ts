@@ -144,14 +144,13 @@ function newestHeldOut(reason: string, includeSeen: boolean): SplitPlan {
 /** Holds out a tenth of the sessions: the newest by their first row; among sessions of equal time, random ones. */
 function sessionsHeldOut(data: Interactions, seed: number, rules: SessionRules): SplitPlan {
   const random = seededRandom(seed, 13);
-  const sessions = Array.from({ length: data.userCount }, (_, session) => ({
-    session,
-    begin: data.times[data.userStart[session]!] ?? 0,
-    chance: random(),
-  }));
-  sessions.sort((a, b) => b.begin - a.begin || a.chance - b.chance);
+  const chance = Float64Array.from({ length: data.userCount }, random);
+  const beginOf = (session: number) => data.times[data.userStart[session]!] ?? 0;
+  const newest = Uint32Array.from({ length: data.userCount }, (_, session) => session).sort(
+    (a, b) => beginOf(b) - beginOf(a) || chance[a]! - chance[b]!,
+  );
   const isHeldOut = new Uint8Array(data.userCount);
-  for (const { session } of sessions.slice(0, Math.ceil(data.userCount * HELD_OUT_FRACTION))) isHeldOut[session] = 1;
+  for (const session of newest.subarray(0, Math.ceil(data.userCount * HELD_OUT_FRACTION))) isHeldOut[session] = 1;
   return (all) => {
     const ofSession = new Uint32Array(all.items.length);
     for (let session = 0; session < all.userCount; session++) {
