@@ -163,6 +163,7 @@ describe("events", () => {
       'label.type: must be "Binary"',
     ],
     ["an incremental source", alone({ incremental: true }), "schema.interaction.incremental: is not for Events"],
+    ["a column of sessions", alone({ session_id: "rank_id" }), "schema.interaction.session_id: is not for Events"],
     [
       "two connectors of events",
       {
