@@ -6,7 +6,7 @@
  */
 
 import { epochBatches, type SequenceBatch } from "../../trainer/learn/neural/batches.ts";
-import { candidateSource } from "../../trainer/learn/neural/candidates.ts";
+import { candidateSource, wholeCatalog } from "../../trainer/learn/neural/candidates.ts";
 import { compileSasrecStep } from "../../trainer/learn/neural/sasrec-graph.ts";
 import { freshParameters } from "../../trainer/learn/neural/sasrec-parameters.ts";
 import { maskPool } from "../../trainer/learn/neural/training-random.ts";
@@ -79,7 +79,7 @@ async function measureEpoch(
   const step = await compileSasrecStep(shape, {
     parameters,
     dropoutMask,
-    candidates: rivals === "candidates" ? candidates : undefined,
+    candidates: rivals === "candidates" ? candidates : wholeCatalog(shape.itemCount),
   });
   const optimizer = adam(parameters);
   const batches = [

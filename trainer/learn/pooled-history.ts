@@ -1,6 +1,9 @@
+import { itemFeatures } from "./attributes/item-features.ts";
+import { canUseAttributes } from "./attributes/source-attributes.ts";
 import type { Method, TrainingData } from "./model.ts";
 import { candidateSource } from "./neural/candidates.ts";
 import { fittedNetwork } from "./neural/fitted-network.ts";
+import { type FeatureTable, featureTable } from "./neural/item-vectors.ts";
 import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
 import { appendPooled } from "./neural/pooled-export.ts";
 import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
@@ -19,6 +22,8 @@ export type PooledHistoryParams = {
   readonly ordered: number;
   readonly learningRate: number;
   readonly epochs: number;
+  /** 1: items are also described by their attributes; absent or 0: only by vectors of their own. */
+  readonly attributes?: number;
 };
 
 /**
@@ -31,7 +36,12 @@ export const pooledHistory: Method<PooledHistoryParams> = {
   fillsItsTime: true,
   grid: (data) => {
     const epochs = epochsFor(data);
-    const settings = { width: data.items.length < 10_000 ? 32 : 64, learningRate: 5e-3, epochs };
+    const settings = {
+      width: data.items.length < 10_000 ? 32 : 64,
+      learningRate: 5e-3,
+      epochs,
+      ...(canUseAttributes(data) ? { attributes: 1 } : {}),
+    };
     const set = { ...settings, temperature: 0.12, exponent: 1.1, ordered: 0 };
     return [set, { ...set, ordered: 1 }, { ...set, temperature: 0.2 }];
   },
@@ -56,8 +66,9 @@ export const pooledHistory: Method<PooledHistoryParams> = {
       length: ordered ? ORDERED_LENGTH : SET_LENGTH,
       ordered,
     };
+    const features = params.attributes ? featureTable(itemFeatures(data.itemAttributes, data.itemCount)) : undefined;
     const averages = await trainNetwork(histories, context, (random) =>
-      networkOf(histories, shape, { params, random }),
+      networkOf(histories, shape, { params, random, features }),
     );
     return fittedNetwork({ method: "pooled_history", params }, { shape, parameters: averages }, appendPooled);
   },
@@ -84,15 +95,22 @@ function epochsFor({ userCount }: TrainingData): number {
   return Math.max(60, Math.min(600, Math.ceil(STEPS_MIN / stepsPerEpoch)));
 }
 
+type NetworkOptions = {
+  readonly params: PooledHistoryParams;
+  readonly random: TrainingRandom;
+  readonly features: FeatureTable | undefined;
+};
+
 function networkOf(
   histories: Histories,
   shape: PooledShape,
-  { params, random }: { readonly params: PooledHistoryParams; readonly random: TrainingRandom },
+  { params, random, features }: NetworkOptions,
 ): Network<PooledBatch> {
   const { length, ordered, itemCount } = shape;
-  const parameters = freshPooledParameters(shape, random.of("parameters"));
+  const parameters = freshPooledParameters(shape, random.of("parameters"), features?.featureCount);
   return {
     parameters,
+    features,
     length,
     batches: (ends, random) =>
       pooledEpoch(histories, ends, { length, ordered, cellsMax: CELLS_MAX, rowsMax: ROWS_MAX, random }),
@@ -104,6 +122,7 @@ function networkOf(
         temperature: params.temperature,
         exponent: params.exponent,
         candidates,
+        features,
       });
     },
     openScorer: () => openPooledScorer(shape),

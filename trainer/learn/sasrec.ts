@@ -1,7 +1,10 @@
+import { itemFeatures } from "./attributes/item-features.ts";
+import { canUseAttributes } from "./attributes/source-attributes.ts";
 import type { Method, TrainingData } from "./model.ts";
 import { epochBatches, type SequenceBatch } from "./neural/batches.ts";
-import { candidateSource } from "./neural/candidates.ts";
+import { candidateSource, wholeCatalog } from "./neural/candidates.ts";
 import { fittedNetwork } from "./neural/fitted-network.ts";
+import { type FeatureTable, featureTable } from "./neural/item-vectors.ts";
 import { appendSasrec } from "./neural/sasrec-export.ts";
 import { compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
 import { freshParameters } from "./neural/sasrec-parameters.ts";
@@ -23,6 +26,8 @@ export type SasrecParams = {
   readonly epochs: number;
   /** Items drawn as negatives besides a batch's own targets; 0: the whole catalog. */
   readonly drawnCount: number;
+  /** 1: items are also described by their attributes; absent or 0: only by vectors of their own. */
+  readonly attributes?: number;
 };
 
 /**
@@ -49,8 +54,9 @@ export const sasrec: Method<SasrecParams> = {
     const histories = positiveHistories(data);
     const { length, width, blocks, heads } = params;
     const shape: TransformerShape = { itemCount: data.itemCount, length, width, blocks, heads };
+    const features = params.attributes ? featureTable(itemFeatures(data.itemAttributes, data.itemCount)) : undefined;
     const averages = await trainNetwork(histories, context, (random) =>
-      networkOf(histories, shape, { params, random }),
+      networkOf(histories, shape, { params, random, features }),
     );
     return fittedNetwork({ method: "sasrec", params }, { shape, parameters: averages }, appendSasrec);
   },
@@ -100,6 +106,7 @@ function settingsFor(data: TrainingData): SasrecParams {
     learningRate: isSmall ? 3e-3 : 1e-3,
     epochs: Math.max(24, Math.ceil(STEPS_MIN / stepsPerEpoch)),
     drawnCount: data.itemCount > CELLS_MAX ? DRAWN_COUNT : 0,
+    ...(canUseAttributes(data) ? { attributes: 1 } : {}),
   };
 }
 
@@ -110,25 +117,35 @@ function lengthCovering({ start, userCount }: Histories, fraction: number): numb
   return Math.min(200, 10 * Math.max(1, Math.ceil(enough / 10)));
 }
 
+type NetworkOptions = {
+  readonly params: SasrecParams;
+  readonly random: TrainingRandom;
+  readonly features: FeatureTable | undefined;
+};
+
 function networkOf(
   histories: Histories,
   shape: TransformerShape,
-  { params, random }: { readonly params: SasrecParams; readonly random: TrainingRandom },
+  { params, random, features }: NetworkOptions,
 ): Network<SequenceBatch> {
   const { drawnCount, dropout } = params;
   const { itemCount, length, width } = shape;
   const lazy = drawnCount > 0 && itemCount >= LAZY_ITEMS_MIN;
-  const parameters = freshParameters(shape, random.of("parameters"), { lazy });
+  const parameters = freshParameters(shape, random.of("parameters"), {
+    lazy,
+    featureCount: features?.featureCount ?? 0,
+  });
   const cellsMax = Math.max(length, cellsOfBatch(histories.items.length));
   return {
     parameters,
+    features,
     length,
     batches: (ends, random) => epochBatches(histories, ends, { length, cellsMax, random }),
     compileStep() {
       const pool = { sizeMax: cellsMax * width, random: random.of("masks"), places: random.ofSteps };
       const draw = { targetCounts: countItems(histories), drawnCount, random: random.ofSteps };
-      const candidates = drawnCount === 0 ? undefined : candidateSource(draw);
-      return compileSasrecStep(shape, { parameters, dropoutMask: maskPool(dropout, pool), candidates });
+      const candidates = drawnCount === 0 ? wholeCatalog(itemCount) : candidateSource(draw);
+      return compileSasrecStep(shape, { parameters, dropoutMask: maskPool(dropout, pool), candidates, features });
     },
     openScorer: () => openSasrecScorer(shape),
     plan: (stepsPerEpoch) => planFor(params, stepsPerEpoch),

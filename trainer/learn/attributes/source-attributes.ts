@@ -15,12 +15,15 @@ const WEIGHTS_MAX = 5e7;
 /** Number of attributes whose weights fit into memory; the most frequent ones are used. */
 const attributesMax = (itemCount: number) => Math.min(1000, Math.floor(WEIGHTS_MAX / itemCount));
 
+/** True where items share attributes, and have so few interactions that attributes help. */
+export const canUseAttributes = ({ itemCount, items, itemAttributes }: TrainingData): boolean =>
+  items.length < DENSE_FROM * itemCount && describedItems(itemAttributes, itemCount).featureCount > 0;
+
 /** The setting with which a sequential ridge learns from attributes; empty where the data's attributes cannot help. */
 export function attributesSetting(data: TrainingData): { readonly attributes?: number } {
-  const { itemCount, items, itemAttributes } = data;
-  const { featureCount, entryCount } = describedItems(itemAttributes, itemCount);
-  if (featureCount === 0 || items.length >= DENSE_FROM * itemCount) return {};
-  return itemCount * entryCount <= WORK_MAX ? { attributes: RIDGE } : {};
+  const { itemCount, itemAttributes } = data;
+  const work = itemCount * describedItems(itemAttributes, itemCount).entryCount;
+  return canUseAttributes(data) && work <= WORK_MAX ? { attributes: RIDGE } : {};
 }
 
 /**

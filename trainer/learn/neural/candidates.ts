@@ -2,8 +2,6 @@
 export type Candidates = {
   /** Distinct item indices, all targets among them. */
   readonly indices: Int32Array<ArrayBuffer>; // [candidateCount]
-  /** The place of each target in `indices`. */
-  readonly targetPlaces: Int32Array<ArrayBuffer>; // [targetCount]
   /** −log of the probability that an item is a candidate of such a batch. */
   readonly correction: Float32Array<ArrayBuffer>; // [candidateCount]
 };
@@ -23,22 +21,28 @@ export type CandidateDraw = {
 export function candidateSource({ targetCounts, drawnCount, random }: CandidateDraw) {
   const itemCount = targetCounts.length;
   const total = targetCounts.reduce((sum, count) => sum + count, 0);
-  const place = new Int32Array(itemCount).fill(-1); // −1: not a candidate of the current batch
+  const isChosen = new Uint8Array(itemCount);
   const notDrawn = (1 - 1 / itemCount) ** drawnCount; // draws are with replacement
   return (targets: Int32Array): Candidates => {
     const chosen: number[] = [];
     const choose = (item: number) => {
-      if (place[item]! < 0) place[item] = chosen.push(item) - 1;
-      return place[item]!;
+      if (isChosen[item] === 0) chosen.push(item);
+      isChosen[item] = 1;
     };
-    const targetPlaces = Int32Array.from(targets, choose);
+    for (const target of targets) choose(target);
     for (let i = 0; i < drawnCount; i++) choose(Math.floor(random() * itemCount));
     const indices = Int32Array.from(chosen);
-    for (const item of indices) place[item] = -1;
+    for (const item of indices) isChosen[item] = 0;
     const correction = Float32Array.from(indices, (item) => {
       const absent = notDrawn * (1 - targetCounts[item]! / total) ** targets.length;
       return -Math.log(Math.max(1e-9, 1 - absent));
     });
-    return { indices, targetPlaces, correction };
+    return { indices, correction };
   };
+}
+
+/** Every item competes in every batch. */
+export function wholeCatalog(itemCount: number): () => Candidates {
+  const indices = Int32Array.from({ length: itemCount }, (_, item) => item);
+  return () => ({ indices, correction: new Float32Array(itemCount) });
 }

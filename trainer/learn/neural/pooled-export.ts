@@ -5,6 +5,7 @@ import { fileBox } from "../scoring/scoring-graph.ts";
 import type { Averages } from "./averages.ts";
 import type { Trained } from "./fitted-network.ts";
 import { newestEntries, serveItems } from "./item-matrix.ts";
+import { ITEM_TABLE } from "./item-vectors.ts";
 import type { PooledShape } from "./pooled-graph.ts";
 
 /**
@@ -51,7 +52,7 @@ function placeWeights(graph: GraphBuilder, items: string, table: string): string
 }
 
 function unitsAndLengths(parameters: Averages, { itemCount, width }: PooledShape) {
-  const units = parameters.get("item_table")!.value.slice();
+  const units = parameters.get(ITEM_TABLE)!.value.slice();
   const lengths = new Float32Array(itemCount);
   for (let item = 0; item < itemCount; item++) {
     const row = units.subarray(item * width, (item + 1) * width);

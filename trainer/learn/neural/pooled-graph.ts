@@ -19,6 +19,7 @@ import { cast, integer, integers } from "../numerics/onnx/graph-shorthand.ts";
 import { normal } from "../numerics/seeded-random.ts";
 import { type BatchScorer, openBatchScorer } from "./batch-scorer.ts";
 import type { Candidates } from "./candidates.ts";
+import { FEATURE_TABLE, type FeatureTable, featureFeeds, ITEM_TABLE, itemVectors } from "./item-vectors.ts";
 import { type PooledBatch, pooledBatch } from "./pooled-batches.ts";
 
 export type PooledShape = {
@@ -37,10 +38,13 @@ export type PooledShape = {
 export function freshPooledParameters(
   { itemCount, width, length, ordered }: PooledShape,
   random: () => number,
+  featureCount = 0,
 ): Parameters {
   const deviation = 1 / Math.sqrt(width);
+  const vectors = (count: number) => parameter([count, width], () => deviation * normal(random), { lazy: true });
   const entries: [string, Parameter][] = [
-    ["item_table", parameter([itemCount, width], () => deviation * normal(random), { lazy: true })],
+    [ITEM_TABLE, vectors(itemCount)],
+    ...(featureCount > 0 ? [[FEATURE_TABLE, vectors(featureCount)] as [string, Parameter]] : []),
     ["projection", parameter([width, width], (i) => (i % (width + 1) === 0 ? 1 : 0))],
     ["everyone", parameter([width], () => 0)],
   ];
@@ -63,20 +67,22 @@ export async function compilePooledStep(
     readonly temperature: number;
     readonly exponent: number;
     readonly candidates: (targets: Int32Array) => Candidates;
+    readonly features?: FeatureTable | undefined;
   },
 ): Promise<PooledStep> {
-  const { parameters, temperature, exponent, candidates } = options;
+  const { parameters, temperature, exponent, candidates, features } = options;
   const graph = graphBuilder("pooled-training");
   const tape = newTape(graph);
   const input = (name: string, type: "int32" | "float32", ...dims: string[]) => graph.input(name, type, dims);
-  const network = pooledNetwork(tape, shape);
+  const vectorsOf = itemVectors(tape, shape, features);
+  const usersOf = pooledUsers(tape, shape, vectorsOf);
   const members = {
     items: input("members", "int32", "rows", "members"),
     mask: input("member_mask", "float32", "rows", "members"),
   };
-  const users = scale(tape, network.users(members), 1 / temperature);
-  const rivals = unitRows(tape, gatherRows(tape, network.table, input("candidates", "int32", "candidates")));
-  const wanted = unitRows(tape, gatherRows(tape, network.table, input("targets", "int32", "rows", "targets")));
+  const users = scale(tape, usersOf(members), 1 / temperature);
+  const rivals = unitRows(tape, vectorsOf(input("candidates", "int32", "candidates")));
+  const wanted = unitRows(tape, vectorsOf(input("targets", "int32", "rows", "targets")));
   const pull = poolRows(tape, wanted, tape.constant(input("target_weights", "float32", "rows", "targets")));
   const push = logPartition(tape, {
     hidden: users,
@@ -86,9 +92,12 @@ export async function compilePooledStep(
   });
   const loss = add(tape, scale(tape, push, exponent), scale(tape, dotProducts(tape, users, pull), -1));
   const step = await compileStep(tape, loss, parameters);
+  const constant = featureFeeds(features);
   return {
-    run: (batch) =>
-      step.run(pooledFeeds(batch, candidates(batch.targets.filter((_, i) => batch.targetWeights[i]! > 0)))),
+    run: (batch) => {
+      const drawn = candidates(batch.targets.filter((_, i) => batch.targetWeights[i]! > 0));
+      return step.run({ ...pooledFeeds(batch, drawn), ...constant });
+    },
     release: () => step.release(),
   };
 }
@@ -96,17 +105,15 @@ export async function compilePooledStep(
 type Members = { readonly items: string; readonly mask: string };
 
 /** Members int32 (row, member), newest first → users [rows, width] of unit length. */
-function pooledNetwork(tape: Tape, { itemCount, width, length, ordered }: PooledShape) {
-  const table = tape.parameter("item_table", [itemCount, width]);
+function pooledUsers(tape: Tape, { width, length, ordered }: PooledShape, vectorsOf: (indices: string) => Tensor) {
   const weight = tape.parameter("projection", [width, width]);
   const bias = tape.parameter("everyone", [width]);
   const byPlace = ordered ? tape.parameter("place_weights", [length]) : undefined;
-  const users = ({ items, mask }: Members): Tensor => {
+  return ({ items, mask }: Members): Tensor => {
     const constant = tape.constant(mask);
     const weights = byPlace ? placeWeights(tape, byPlace, { items, mask: constant }) : constant;
-    return unitRows(tape, linear(tape, poolRows(tape, gatherRows(tape, table, items), weights), { weight, bias }));
+    return unitRows(tape, linear(tape, poolRows(tape, vectorsOf(items), weights), { weight, bias }));
   };
-  return { table, users };
 }
 
 /** (row, member): exp of the learnt weight of each member's place; 0 for padding. */
@@ -139,14 +146,15 @@ function pooledFeeds(batch: PooledBatch, { indices, correction }: Candidates): R
   };
 }
 
-/** Scores all items by their cosine with a user, to evaluate parameters during training. */
+/** Scores all items by their cosine with a user, to evaluate folded parameters during training. */
 export async function openPooledScorer(shape: PooledShape): Promise<BatchScorer> {
   const graph = graphBuilder("pooled-scoring");
   const tape = newTape(graph);
-  const network = pooledNetwork(tape, shape);
+  const table = tape.parameter(ITEM_TABLE, [shape.itemCount, shape.width]);
+  const usersOf = pooledUsers(tape, shape, (indices) => gatherRows(tape, table, indices));
   const items = graph.input("members", "int32", ["rows", "members"]);
-  const users = network.users({ items, mask: graph.input("member_mask", "float32", ["rows", "members"]) });
-  const vectors = unitRows(tape, network.table);
+  const users = usersOf({ items, mask: graph.input("member_mask", "float32", ["rows", "members"]) });
+  const vectors = unitRows(tape, table);
   const scores = graph.op("Gemm", [users.value, vectors.value], { transB: { int: 1 } });
   return openBatchScorer(graph, scores, ({ rowCount, length, items, cells }) => {
     const sizes = new Int32Array(rowCount);

@@ -4,7 +4,7 @@ import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { integers } from "../numerics/onnx/graph-shorthand.ts";
 import type { Trained } from "./fitted-network.ts";
 import { newestEntries, serveItems } from "./item-matrix.ts";
-import { ITEM_TABLE } from "./sasrec-graph.ts";
+import { ITEM_TABLE } from "./item-vectors.ts";
 import { NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts";
 
 /** Adds the trained network to a scoring graph: item vectors as files beside the graph, all other parameters inside it. */

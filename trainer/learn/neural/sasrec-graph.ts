@@ -1,6 +1,6 @@
 import * as ort from "onnxruntime-node";
-import { linearCrossEntropy } from "../numerics/autodiff/losses.ts";
-import { gatherRows, selectRows } from "../numerics/autodiff/operators.ts";
+import { dotProducts, logPartition } from "../numerics/autodiff/losses.ts";
+import { add, gatherRows, poolRows, scale, selectRows } from "../numerics/autodiff/operators.ts";
 import type { Parameters } from "../numerics/autodiff/parameters.ts";
 import type { Tensor } from "../numerics/autodiff/tape.ts";
 import { newTape, type Tape } from "../numerics/autodiff/tape.ts";
@@ -10,10 +10,8 @@ import { integers } from "../numerics/onnx/graph-shorthand.ts";
 import { type BatchScorer, openBatchScorer } from "./batch-scorer.ts";
 import type { SequenceBatch } from "./batches.ts";
 import type { Candidates } from "./candidates.ts";
+import { type FeatureTable, featureFeeds, ITEM_TABLE, itemVectors } from "./item-vectors.ts";
 import { type DropoutMasks, NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts";
-
-/** The parameter whose rows are the items' vectors, for the input and for the prediction. */
-export const ITEM_TABLE = "item_table";
 
 /** One forward and backward pass over a batch: returns the loss and leaves gradients in the parameters. */
 export type BatchStep = { run(batch: SequenceBatch): Promise<number>; release(): Promise<void> };
@@ -22,14 +20,18 @@ export type StepOptions = {
   readonly parameters: Parameters;
   /** Returns a dropout mask of the given size; absent: no dropout. */
   readonly dropoutMask?: (size: number) => Float32Array<ArrayBuffer>;
-  /** Draws the items that compete with a batch's targets; absent: the whole catalog competes. */
-  readonly candidates?: ((targets: Int32Array) => Candidates) | undefined;
+  /** The items that compete with a batch's targets: drawn ones, or the whole catalog. */
+  readonly candidates: (targets: Int32Array) => Candidates;
+  readonly features?: FeatureTable | undefined;
 };
 
-/** Compiles next-item training with a cross entropy over the catalog, or over candidates that are drawn for each batch. */
+/**
+ * Compiles next-item training with a cross entropy: the mean over cells of log Σ e^score − score of the target. With drawn
+ * candidates it is the sampled softmax with correction (Jean et al. 2015; Yi et al. 2019).
+ */
 export async function compileSasrecStep(
   shape: TransformerShape,
-  { parameters, dropoutMask, candidates }: StepOptions,
+  { parameters, dropoutMask, candidates, features }: StepOptions,
 ): Promise<BatchStep> {
   const graph = graphBuilder("sasrec-training");
   const tape = newTape(graph);
@@ -38,31 +40,41 @@ export async function compileSasrecStep(
   const positions = graph.input("cells", "int32", ["cells"]);
   const inverse = graph.input("inverse", "int32", ["padded"]);
   const targets = graph.input("targets", "int32", ["cells"]);
-  const table = tape.parameter(ITEM_TABLE, [shape.itemCount, shape.width]);
-  const hidden = expectations(tape, shape, { table, items, masks: masks.declare });
-  const selected = selectRows(tape, hidden, { positions, inverse });
-  const rivals = candidates ? { candidates: declaredCandidates(graph) } : {};
-  const loss = linearCrossEntropy(tape, { hidden: selected, table, targets, ...rivals });
+  const rivals = graph.input("candidates", "int32", ["candidates"]);
+  const correction = graph.input("correction", "float32", ["candidates"]);
+  const weights = graph.input("weights", "float32", ["cells"]);
+  const vectorsOf = itemVectors(tape, shape, features);
+  const hidden = selectRows(tape, expectations(tape, shape, { vectorsOf, items, masks: masks.declare }), {
+    positions,
+    inverse,
+  });
+  const push = logPartition(tape, { hidden, items: vectorsOf(rivals), correction, weights });
+  const asColumn = (value: string) => graph.op("Unsqueeze", [value, integers(graph, 1)]);
+  const pull = poolRows(tape, vectorsOf(asColumn(targets)), tape.constant(asColumn(weights)));
+  const loss = add(tape, push, scale(tape, dotProducts(tape, hidden, pull), -1));
   const step = await compileStep(tape, loss, parameters);
+  const constant = featureFeeds(features);
   return {
     run: (batch) =>
       step.run({
         ...sequenceFeeds(batch),
         ...masks.draw(batch.rowCount * batch.length),
-        ...(candidates && candidateFeeds(candidates(batch.targets))),
+        ...candidateFeeds(candidates(batch.targets)),
+        ...constant,
       }),
     release: () => step.release(),
   };
 }
 
-/** The network without gradients, to evaluate parameters during training. */
+/** The network without gradients, to evaluate folded parameters during training. */
 export async function openSasrecScorer(shape: TransformerShape): Promise<BatchScorer> {
   const graph = graphBuilder("sasrec-scoring");
   const tape = newTape(graph);
   const items = graph.input("items", "int32", ["batch", "length"]);
   const newest = graph.input("newest", "int32", ["batch"]);
   const table = tape.parameter(ITEM_TABLE, [shape.itemCount, shape.width]);
-  const hidden = expectations(tape, shape, { table, items, masks: NO_DROPOUT });
+  const vectorsOf = (indices: string) => gatherRows(tape, table, indices);
+  const hidden = expectations(tape, shape, { vectorsOf, items, masks: NO_DROPOUT });
   const last = graph.op("Gather", [hidden.value, newest]);
   const scores = graph.op("Gemm", [last, table.value], { transB: { int: 1 } });
   return openBatchScorer(graph, scores, ({ rowCount, length, items, cells }) => {
@@ -75,12 +87,16 @@ export async function openSasrecScorer(shape: TransformerShape): Promise<BatchSc
   });
 }
 
-type Expecting = { readonly table: Tensor; readonly items: string; readonly masks: DropoutMasks };
+type Expecting = {
+  readonly vectorsOf: (indices: string) => Tensor;
+  readonly items: string;
+  readonly masks: DropoutMasks;
+};
 
 /** int32 (batch, length) item indices → [batch · length, width]: what the network expects after each entry. */
-function expectations(tape: Tape, shape: TransformerShape, { table, items, masks }: Expecting): Tensor {
+function expectations(tape: Tape, shape: TransformerShape, { vectorsOf, items, masks }: Expecting): Tensor {
   const { graph } = tape;
-  const vectors = gatherRows(tape, table, graph.op("Reshape", [items, integers(graph, -1)]));
+  const vectors = vectorsOf(graph.op("Reshape", [items, integers(graph, -1)]));
   return transformer(tape, shape, { vectors, size: graph.op("Shape", [items]), masks });
 }
 
@@ -89,16 +105,11 @@ const sequenceFeeds = ({ rowCount, length, items, cells, inverse, targets }: Seq
   cells: new ort.Tensor("int32", cells, [cells.length]),
   inverse: new ort.Tensor("int32", inverse, [inverse.length]),
   targets: new ort.Tensor("int32", targets, [targets.length]),
+  weights: new ort.Tensor("float32", new Float32Array(targets.length).fill(1 / targets.length), [targets.length]),
 });
 
-const declaredCandidates = (graph: GraphBuilder) => ({
-  indices: graph.input("candidates", "int32", ["candidates"]),
-  targetPlaces: graph.input("target_places", "int32", ["cells"]),
-  correction: graph.input("correction", "float32", ["candidates"]),
-});
-const candidateFeeds = ({ indices, targetPlaces, correction }: Candidates) => ({
+const candidateFeeds = ({ indices, correction }: Candidates) => ({
   candidates: new ort.Tensor("int32", indices, [indices.length]),
-  target_places: new ort.Tensor("int32", targetPlaces, [targetPlaces.length]),
   correction: new ort.Tensor("float32", correction, [correction.length]),
 });
 

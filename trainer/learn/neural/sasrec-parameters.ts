@@ -3,26 +3,25 @@ import { newTape } from "../numerics/autodiff/tape.ts";
 import { graphBuilder } from "../numerics/onnx/graph.ts";
 import { integers } from "../numerics/onnx/graph-shorthand.ts";
 import { normal } from "../numerics/seeded-random.ts";
-import { ITEM_TABLE } from "./sasrec-graph.ts";
+import { FEATURE_TABLE, ITEM_TABLE } from "./item-vectors.ts";
 import { NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts";
 
 /**
  * Initial parameters, in the order in which the network declares them. Matrices have variance 1 / inputs, so that layers
- * keep the size of their inputs. Item vectors are small, gains 1 and biases 0.
+ * keep the size of their inputs. Vectors of items and features are small, gains 1 and biases 0.
  *
- * @param options `lazy`: only item vectors with a gradient are updated.
+ * @param options `lazy`: only vectors with a gradient are updated. `featureCount`: absent or 0 without item attributes.
  */
 export function freshParameters(
   shape: TransformerShape,
   random: () => number,
-  options: { readonly lazy?: boolean } = {},
+  options: { readonly lazy?: boolean; readonly featureCount?: number } = {},
 ): Parameters {
   const { itemCount, width } = shape;
   const parameters = new Map<string, Parameter>();
-  parameters.set(
-    ITEM_TABLE,
-    parameter([itemCount, width], () => ITEM_DEVIATION * normal(random), options),
-  );
+  const vectors = (count: number) => parameter([count, width], () => VECTOR_DEVIATION * normal(random), options);
+  parameters.set(ITEM_TABLE, vectors(itemCount));
+  if (options.featureCount) parameters.set(FEATURE_TABLE, vectors(options.featureCount));
   const graph = graphBuilder("declarations");
   const tape = newTape(graph, (name, dims) => {
     parameters.set(name, parameter(dims as readonly number[], initialValue(name, dims as readonly number[], random)));
@@ -33,8 +32,8 @@ export function freshParameters(
   return parameters;
 }
 
-/** Standard deviation of the item vectors. */
-const ITEM_DEVIATION = 0.02;
+/** Standard deviation of the vectors of items and features. */
+const VECTOR_DEVIATION = 0.02;
 
 function initialValue(name: string, dims: readonly number[], random: () => number): (index: number) => number {
   if (name.endsWith(".gain")) return () => 1;

@@ -4,12 +4,15 @@ import type { Histories } from "../statistics/histories.ts";
 import { type Averages, zeroAverages } from "./averages.ts";
 import type { BatchScorer } from "./batch-scorer.ts";
 import { heldOutNdcg, holdOut } from "./held-out.ts";
+import { type FeatureTable, folded } from "./item-vectors.ts";
 import { type TrainingPlan, trainEpochs } from "./training.ts";
 import { type TrainingRandom, trainingRandom } from "./training-random.ts";
 
 /** What the neural methods differ in. */
 export type Network<Batch> = {
   readonly parameters: Parameters;
+  /** The features whose vectors are added to the items' own ones after training; undefined: there are none. */
+  readonly features?: FeatureTable | undefined;
   /** Largest number of history entries that the network reads. */
   readonly length: number;
   /** The batches of one epoch. User u's history ends before position ends[u]. */
@@ -20,7 +23,7 @@ export type Network<Batch> = {
 };
 
 /**
- * Holds out some users' last entries and trains the network on the rest (training.ts). The parameters are zero when the histories
+ * Holds out some users' last entries and trains the network on the rest (training.ts). Returns folded parameters. They are zero when the histories
  * give no batch.
  */
 export async function trainNetwork<Batch>(
@@ -32,22 +35,22 @@ export async function trainNetwork<Batch>(
   context.signal.throwIfAborted();
   const heldOut = holdOut(histories, random.of("held_out"));
   const network = networkOf(random);
-  const { parameters, length } = network;
+  const { parameters, length, features } = network;
   const epoch = (number: number) => {
     random.beginEpoch(number);
     return network.batches(heldOut.ends, random.ofBatches(number));
   };
   const stepsPerEpoch = [...epoch(0)].length;
-  if (stepsPerEpoch === 0) return zeroAverages(parameters);
+  if (stepsPerEpoch === 0) return folded(zeroAverages(parameters), features);
 
   const compiled = await network.compileStep();
   const scorer = await network.openScorer();
   const step = (batch: Batch) => compiled.run(batch);
   const evaluate = (averages: Averages) =>
-    heldOutNdcg(scorer, averages, { histories, heldOut, length, signal: context.signal });
+    heldOutNdcg(scorer, folded(averages, features), { histories, heldOut, length, signal: context.signal });
   const trainee = { parameters, epoch, stepsPerEpoch, step, evaluate };
   try {
-    return (await trainEpochs(trainee, network.plan(stepsPerEpoch), context)).averages;
+    return folded((await trainEpochs(trainee, network.plan(stepsPerEpoch), context)).averages, features);
   } finally {
     await Promise.all([compiled.release(), scorer.release()]);
   }

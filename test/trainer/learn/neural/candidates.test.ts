@@ -2,14 +2,14 @@ import { expect, test } from "vitest";
 import { candidateSource } from "../../../../trainer/learn/neural/candidates.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
-test("every target is one candidate, at its target place", () => {
+test("every target is one candidate", () => {
   const targetCounts = Float64Array.of(4, 3, 2, 1, 0, 0);
   const draw = candidateSource({ targetCounts, drawnCount: 2, random: fitContext().random });
   for (let i = 0; i < 20; i++) {
     const targets = Int32Array.of(3, 0, 3, 1);
-    const { indices, targetPlaces } = draw(targets);
+    const { indices } = draw(targets);
     expect(new Set(indices).size).toBe(indices.length);
-    expect([...targetPlaces].map((place) => indices[place])).toEqual([...targets]);
+    expect([...indices]).toEqual(expect.arrayContaining([...targets]));
   }
 });
 

@@ -29,7 +29,6 @@ function livelyParameters(shape: PooledShape) {
 }
 const everything = () => ({
   indices: Int32Array.from({ length: SHAPE.itemCount }, (_, item) => item),
-  targetPlaces: new Int32Array(0),
   correction: new Float32Array(SHAPE.itemCount),
 });
 

@@ -1,18 +1,21 @@
 import { expect, test } from "vitest";
 import { averagesOf } from "../../../../trainer/learn/neural/averages.ts";
 import { sequenceBatch } from "../../../../trainer/learn/neural/batches.ts";
-import { candidateSource } from "../../../../trainer/learn/neural/candidates.ts";
+import { candidateSource, wholeCatalog } from "../../../../trainer/learn/neural/candidates.ts";
+import { FEATURE_TABLE, featureTable, folded, ITEM_TABLE } from "../../../../trainer/learn/neural/item-vectors.ts";
 import { compileSasrecStep, openSasrecScorer } from "../../../../trainer/learn/neural/sasrec-graph.ts";
 import { freshParameters } from "../../../../trainer/learn/neural/sasrec-parameters.ts";
+import { sparseBuilder } from "../../../../trainer/learn/weights/sparse-builder.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 import { sasrecScores } from "../../../fixtures/reference-networks.ts";
 
 const SHAPE = { itemCount: 12, length: 6, width: 8, blocks: 2, heads: 2 };
+const EVERY_ITEM = wholeCatalog(SHAPE.itemCount);
 
 /** Parameters that are not 0, so that every one matters. */
-function livelyParameters(shape = SHAPE) {
+function livelyParameters(shape = SHAPE, featureCount = 0) {
   const { random } = fitContext(5);
-  const parameters = freshParameters(shape, random);
+  const parameters = freshParameters(shape, random, { featureCount });
   for (const { value } of parameters.values())
     for (let i = 0; i < value.length; i++) value[i] = value[i]! + random() / 2;
   return parameters;
@@ -43,7 +46,7 @@ test("padded histories in one batch get the scores of the plain loops", async ()
 
 test("the loss is the mean of −log softmax of the scores of the plain loops", async () => {
   const parameters = livelyParameters();
-  const step = await compileSasrecStep(SHAPE, { parameters });
+  const step = await compileSasrecStep(SHAPE, { parameters, candidates: EVERY_ITEM });
   const losses = WINDOWS.flatMap(({ first, size }) =>
     Array.from({ length: size }, (_, i) => {
       const scores = sasrecScores(SHAPE, parameters, [...ENTRIES.subarray(first, first + i + 1)]);
@@ -56,27 +59,41 @@ test("the loss is the mean of −log softmax of the scores of the plain loops", 
   await step.release();
 });
 
-test("all items as candidates give the loss and the gradients of the whole catalog", async () => {
-  const [whole, drawn] = [livelyParameters(), livelyParameters()];
-  const everything = () => ({
-    indices: Int32Array.from({ length: 12 }, (_, i) => 11 - i),
-    targetPlaces: BATCH.targets.map((target) => 11 - target),
-    correction: new Float32Array(12),
-  });
-  const one = await compileSasrecStep(SHAPE, { parameters: whole });
-  const other = await compileSasrecStep(SHAPE, { parameters: drawn, candidates: everything });
-  expect(await other.run(BATCH)).toBeCloseTo(await one.run(BATCH), 5);
-  for (const [name, { gradient }] of whole) {
-    for (const [i, slope] of drawn.get(name)!.gradient.entries()) expect(slope).toBeCloseTo(gradient[i]!, 4);
+/** Features of the items, 0 to 2 of 3; the last item has none. */
+const FEATURES = featureTable(featureRows(SHAPE.itemCount));
+
+function featureRows(itemCount: number) {
+  const builder = sparseBuilder(itemCount, 3);
+  for (let item = 0; item < itemCount; item++) {
+    if (item < itemCount - 1) builder.add(item % 2, 0.6);
+    if (item % 3 === 1) builder.add(2, 0.8);
+    builder.endRow();
   }
-  await Promise.all([one.release(), other.release()]);
+  return builder.build();
+}
+
+test("with features the loss is that of the folded vectors", async () => {
+  const parameters = livelyParameters(SHAPE, FEATURES.featureCount);
+  const described = await compileSasrecStep(SHAPE, { parameters, candidates: EVERY_ITEM, features: FEATURES });
+  const averages = folded(averagesOf(parameters), FEATURES);
+  const plain = livelyParameters();
+  for (const [name, { value }] of averages) plain.get(name)!.value.set(value);
+  const own = await compileSasrecStep(SHAPE, { parameters: plain, candidates: EVERY_ITEM });
+  const loss = await described.run(BATCH);
+  expect(loss / (await own.run(BATCH))).toBeCloseTo(1, 5);
+  // An item's gradient is that of its own vector, and flows to its features by their weights.
+  const [item, feature] = [plain.get(ITEM_TABLE)!.gradient, parameters.get(FEATURE_TABLE)!.gradient];
+  let expected = 0;
+  for (let at = 1; at < SHAPE.itemCount; at += 3) expected += 0.8 * item[at * SHAPE.width]!;
+  expect(feature[2 * SHAPE.width]).toBeCloseTo(expected, 4);
+  await Promise.all([described.release(), own.release()]);
 });
 
 test("with drawn candidates the loss is close to that of the whole catalog", async () => {
   const targetCounts = new Float64Array(12);
   for (const target of BATCH.targets) targetCounts[target]!++;
   const candidates = candidateSource({ targetCounts, drawnCount: 8, random: fitContext().random });
-  const full = await compileSasrecStep(SHAPE, { parameters: livelyParameters() });
+  const full = await compileSasrecStep(SHAPE, { parameters: livelyParameters(), candidates: EVERY_ITEM });
   const sampled = await compileSasrecStep(SHAPE, { parameters: livelyParameters(), candidates });
   let mean = 0;
   for (let i = 0; i < 50; i++) mean += (await sampled.run(BATCH)) / 50;
@@ -87,7 +104,7 @@ test("with drawn candidates the loss is close to that of the whole catalog", asy
 test("dropout changes the loss from step to step", async () => {
   const { random } = fitContext();
   const dropoutMask = (size: number) => Float32Array.from({ length: size }, () => (random() < 0.5 ? 0 : 2));
-  const step = await compileSasrecStep(SHAPE, { parameters: livelyParameters(), dropoutMask });
+  const step = await compileSasrecStep(SHAPE, { parameters: livelyParameters(), dropoutMask, candidates: EVERY_ITEM });
   expect(await step.run(BATCH)).not.toBe(await step.run(BATCH));
   await step.release();
 });

@@ -125,15 +125,15 @@ export function selectRows(tape: Tape, x: Tensor, by: { positions: string; inver
   return tape.record({ output: { value: output }, inputs: [x], backward });
 }
 
-/** Weighted sums: rows (group, member, d) and weights (group, member) → (group, d). Padding has weight 0. */
+/** Weighted sums: rows (…, member, d) and weights (…, member) → (…, d). Padding has weight 0. */
 export function poolRows(tape: Tape, rows: Tensor, weights: Tensor): Tensor {
   const { graph } = tape;
   const unsqueeze = (value: string, axis: number) => graph.op("Unsqueeze", [value, integers(graph, axis)]);
   const squeeze = (value: string, axis: number) => graph.op("Squeeze", [value, integers(graph, axis)]);
-  const output = squeeze(graph.op("MatMul", [unsqueeze(weights.value, 1), rows.value]), 1);
+  const output = squeeze(graph.op("MatMul", [unsqueeze(weights.value, -2), rows.value]), -2);
   const backward = (dOutput: string) => [
-    graph.op("Mul", [unsqueeze(weights.value, 2), unsqueeze(dOutput, 1)]),
-    squeeze(graph.op("MatMul", [rows.value, unsqueeze(dOutput, 2)]), 2),
+    graph.op("Mul", [unsqueeze(weights.value, -1), unsqueeze(dOutput, -2)]),
+    squeeze(graph.op("MatMul", [rows.value, unsqueeze(dOutput, -1)]), -1),
   ];
   return tape.record({ output: { value: output }, inputs: [rows, weights], backward });
 }
