@@ -107,7 +107,9 @@ export const CandidateReport = z.object({
 export type CandidateReport = z.infer<typeof CandidateReport>;
 
 export const SegmentReport = z.object({
-  /** `new`, `light`, `heavy` for users; `head`, `middle`, `tail` for items; or the value of an attribute. */
+  /**
+   * `new`, `light`, `heavy` for users; `head`, `middle`, `tail` and `cold`, `rare`, `frequent` for items; or the value of an attribute.
+   */
   name: proseOf(200),
   meaning: proseOf(300),
   users: z.number(),

@@ -3,7 +3,7 @@ import { type Group, itemSegments, type OwnedLists, userSegments } from "./attri
 import { metricsOf } from "./measured-lists.ts";
 
 /**
- * The segments of a report: users by the length of their history, and items by their popularity.
+ * The segments of a report: users by the length of their history, and items by their popularity and by their number of interactions.
  *
  * @param historyLengths [listCount] entries in the history of each list.
  * @param popularity [itemCount] training positives of each item.
@@ -20,7 +20,7 @@ export function reportSegments(
   };
   return {
     users: userSegments(lists, byHistory(historyLengths), figures),
-    items: itemSegments(lists, byPopularity(popularity)),
+    items: itemSegments(lists, [...byPopularity(popularity), ...byCount(popularity)]),
   };
 }
 
@@ -58,4 +58,26 @@ function byPopularity(popularity: Uint32Array): Group[] {
     before += popularity[item]!;
   }
   return groups;
+}
+
+/** From this number of training positives on, an item is no longer rare. */
+const FREQUENT_FROM = 5;
+
+/** Cold, rare and frequent items: without, with few, and with more training positives. Only attributes tell something of cold ones. */
+function byCount(popularity: Uint32Array): Group[] {
+  const rowsWhere = (holds: (count: number) => boolean) =>
+    [...popularity.keys()].filter((item) => holds(popularity[item]!));
+  return [
+    { name: "cold", meaning: "no training positives", rows: rowsWhere((count) => count === 0) },
+    {
+      name: "rare",
+      meaning: `1 to ${FREQUENT_FROM - 1} training positives`,
+      rows: rowsWhere((count) => count > 0 && count < FREQUENT_FROM),
+    },
+    {
+      name: "frequent",
+      meaning: `${FREQUENT_FROM} or more training positives`,
+      rows: rowsWhere((count) => count >= FREQUENT_FROM),
+    },
+  ];
 }

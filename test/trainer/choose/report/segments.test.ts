@@ -16,8 +16,8 @@ const detail: EvaluationDetail = {
   relevant: Int32Array.of(0, 5, 3, 4, 4),
 };
 const lists = { detail, owners: Uint32Array.of(0, 1, 2, 3), seed: 1 };
-/** The head is item 0, the middle 1 and 2, the tail the rest. */
-const by = { historyLengths: Uint32Array.of(0, 1, 2, 3), popularity: Uint32Array.of(50, 25, 10, 10, 5, 0) };
+/** The head is item 0, the middle 1 and 2, the tail the rest. Item 4 is rare and item 5 cold. */
+const by = { historyLengths: Uint32Array.of(0, 1, 2, 3), popularity: Uint32Array.of(50, 25, 10, 10, 4, 0) };
 const { users, items } = reportSegments(lists, by);
 
 test("users are in segments by the length of their history, with figures of both rankers", () => {
@@ -36,7 +36,7 @@ test("users are in segments by the length of their history, with figures of both
 test("several lists of one user count as one user of a segment", () => {
   const twice = reportSegments({ ...lists, owners: Uint32Array.of(0, 1, 2, 2) }, by);
   expect(twice.users.map(({ users }) => users)).toEqual([1, 1, 1]);
-  expect(twice.items.map(({ users }) => users)).toEqual([1, 0, 2]);
+  expect(twice.items.map(({ users }) => users)).toEqual([1, 0, 2, 1, 1, 2]);
 });
 test("without users a segment is empty, not zero", () => {
   const [none, nothing] = [new Int32Array(0), new Uint32Array(0)];
@@ -46,16 +46,19 @@ test("without users a segment is empty, not zero", () => {
     expect([users, chosen["recall@2"]!.value]).toEqual([0, null]);
   }
 });
-test("items are in segments by the fraction of the training positives", () =>
+test("items are in segments by the fraction, and by the number, of the training positives", () =>
   expect(items.map(({ name, items }) => [name, items])).toEqual([
     ["head", 1],
     ["middle", 2],
     ["tail", 3],
+    ["cold", 1],
+    ["rare", 1],
+    ["frequent", 4],
   ]));
-test("each segment has its fraction of the lists: 1, 1 and 6 of 8 places", () =>
-  expect(items.map(({ share_shown }) => share_shown)).toEqual([1 / 8, 1 / 8, 6 / 8]));
+test("each segment has its fraction of the 8 places of the lists", () =>
+  expect(items.map(({ share_shown }) => share_shown)).toEqual([1, 1, 6, 1, 3, 4].map((places) => places / 8)));
 test("recall counts targets in the segment, over users who have one", () => {
-  expect(items.map(({ users }) => users)).toEqual([1, 0, 3]);
-  expect(items.map(({ chosen }) => chosen["recall@2"]!.value)).toEqual([1, null, 1]);
+  expect(items.map(({ users }) => users)).toEqual([1, 0, 3, 1, 2, 2]);
+  expect(items.map(({ chosen }) => chosen["recall@2"]!.value)).toEqual([1, null, 1, 1, 1, 1]);
   expect(items[2]!.popularity["recall@2"]!.value).toBeCloseTo((0 + 0.5 + 1) / 3, 12);
 });
