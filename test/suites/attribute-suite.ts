@@ -21,14 +21,14 @@ export function attributeSuite(method: Method): void {
         const mean = (values: Float32Array) => values.reduce((sum, value) => sum + value) / values.length;
         return mean(ofAisle(0)) - mean(ofAisle(1));
       };
-      expect(await preference(0)).toBeCloseTo(0, 2);
-      expect(await preference(1)).toBeGreaterThan(0.005);
+      expect(await preference(1)).toBeGreaterThan((await preference(0)) + 0.005);
     });
 
     test("with attributes in the data, the first setting uses them and the second does not", () => {
       const [first, second] = method.grid(twoAisles());
-      expect([first?.attributes, second?.attributes]).toEqual([20, undefined]);
-      expect(second).toEqual({ ...first, attributes: undefined });
+      expect(first!.attributes).toBeGreaterThan(0);
+      expect(second).not.toHaveProperty("attributes");
+      expect({ ...second, attributes: first!.attributes }).toEqual(first);
     });
   });
 }

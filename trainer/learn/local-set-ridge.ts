@@ -1,7 +1,9 @@
+import { type AttributePrior, priorBuilder, withPrior } from "./attributes/attribute-prior.ts";
+import { attributesSetting, itemAttributeRows, sourceAttributesCost } from "./attributes/source-attributes.ts";
 import { fittedLinear } from "./linear/linear-export.ts";
 import { SET_HISTORY_MAX, setWeighting } from "./linear/linear-model.ts";
 import { localRidge } from "./linear/local-ridge.ts";
-import { ridgeOf } from "./linear/ridge.ts";
+import { meanOf, ridgeOf } from "./linear/ridge.ts";
 import { type Method, reportProgress, type TrainingData } from "./model.ts";
 import { addCoOccurrences, coOccurrence, forEachRow, itemWeights, pairsOf } from "./statistics/co-occurrence.ts";
 import { between, halfLives, sparsity, timesChosen } from "./statistics/histories.ts";
@@ -22,6 +24,8 @@ export type LocalRidgeParams = ValueParams & {
   readonly halfLifeDays?: number;
   /** Largest number of items in one target's regression. */
   readonly neighbours: number;
+  /** Ridge on item attributes, relative as `lambda` is; absent or 0: attributes are not used. */
+  readonly attributes?: number;
 };
 
 /** The best guess for data of this density: sparse data need a larger ridge, and one that depends less on popularity. */
@@ -73,13 +77,22 @@ export const localSetRidge: Method<LocalRidgeParams> = {
     const lower = sparseBuilder(itemCount, itemCount);
     const addRow = (item: number, row: RowSum) => {
       const cosine = (other: number) => row.values[other]! / Math.sqrt(diagonal[other]!);
-      for (const other of largestColumns(row, ROW_MAX, cosine)) if (other < item) lower.add(other, row.values[other]!);
+      for (const other of largestColumns(row, ROW_MAX, (other) => (other > item ? 0 : cosine(other))))
+        if (other < item) lower.add(other, row.values[other]!);
       lower.endRow();
     };
-    await forEachRow(counts, "lower", addRow, (fraction) =>
+    const attributes = params.attributes ? itemAttributeRows(data) : undefined;
+    const builder = attributes && priorBuilder(attributes, itemCount);
+    const useRow = (item: number, row: RowSum) => {
+      builder?.addFeature(item, row, row, diagonal[item]!);
+      addRow(item, row);
+    };
+    await forEachRow(counts, builder ? "whole" : "lower", useRow, (fraction) =>
       reportProgress(context, 0.3 * fraction, "counting co-occurrences"),
     );
-    const matrix = await localRidge(
+    const mean = meanOf(diagonal);
+    const prior = await builder?.solve(new Float64Array(attributes!.columnCount).fill(params.attributes! * mean));
+    const weights = await localRidge(
       {
         featureCount: itemCount,
         targetCount: itemCount,
@@ -89,10 +102,26 @@ export const localSetRidge: Method<LocalRidgeParams> = {
         addTarget: (target, into) => addCoOccurrences(counts, target, into, "whole"),
         isNeighbour: (feature, target) => feature !== target,
         neighbours: params.neighbours,
+        ...(prior && { explain: explainedBy(prior) }),
       },
-      (fraction) => reportProgress(context, 0.3 + 0.7 * fraction, "solving for each item"),
+      (fraction) => reportProgress(context, 0.3 + (prior ? 0.5 : 0.7) * fraction, "solving for each item"),
     );
+    const matrix = prior
+      ? await withPrior(weights, { prior, keep: params.neighbours }, (fraction) =>
+          reportProgress(context, 0.8 + 0.2 * fraction, "adding the weights from attributes"),
+        )
+      : weights;
     const terms = [{ weighting: setWeighting(params.recentScale, params.halfLifeDays), matrix }];
     return fittedLinear("local_ridge", params, { itemCount, terms, uses: timesChosen(data) });
   },
 };
+
+/** Subtracts what the prior explains, without an item's own weight, which sets do not have. */
+const explainedBy =
+  (prior: AttributePrior) =>
+  (target: number, neighbours: Int32Array, entries: Float64Array): void => {
+    const own = prior.weightOf(target, target);
+    const withItself = entries.map((entry) => own * entry);
+    prior.explain(target, neighbours, entries);
+    for (const [i, amount] of withItself.entries()) entries[i]! += amount;
+  };

@@ -1,9 +1,8 @@
-import { itemFeatures } from "./attributes/item-features.ts";
-import { canUseAttributes } from "./attributes/source-attributes.ts";
+import { canUseAttributes, vectorCount } from "./attributes/source-attributes.ts";
 import type { Method, TrainingData } from "./model.ts";
 import { candidateSource } from "./neural/candidates.ts";
 import { fittedNetwork } from "./neural/fitted-network.ts";
-import { type FeatureTable, featureTable } from "./neural/item-vectors.ts";
+import { describedItemTable, type FeatureTable } from "./neural/item-vectors.ts";
 import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
 import { appendPooled } from "./neural/pooled-export.ts";
 import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
@@ -40,10 +39,12 @@ export const pooledHistory: Method<PooledHistoryParams> = {
       width: data.items.length < 10_000 ? 32 : 64,
       learningRate: 5e-3,
       epochs,
-      ...(canUseAttributes(data) ? { attributes: 1 } : {}),
     };
     const set = { ...settings, temperature: 0.12, exponent: 1.1, ordered: 0 };
-    return [set, { ...set, ordered: 1 }, { ...set, temperature: 0.2 }];
+    const all: PooledHistoryParams[] = [set, { ...set, ordered: 1 }, { ...set, temperature: 0.2 }];
+    if (!canUseAttributes(data)) return all;
+    const [first, ...others] = all.map((settings) => ({ ...settings, attributes: 1 }));
+    return [first!, set, ...others];
   },
   // Training adapts to its time budget, so this is the shortest training that is worthwhile: a third of the epochs.
   cost(data, params) {
@@ -54,7 +55,8 @@ export const pooledHistory: Method<PooledHistoryParams> = {
     const perRow = 6 * width * candidates;
     return {
       seconds: 3 + (epochs * (rowsPerEpoch * perRow + 2000 * width * data.items.length)) / FLOPS,
-      memoryMb: 250 + (4 * (3 * ROWS_MAX * candidates + 8 * width * data.itemCount + 6 * CELLS_MAX * width)) / 1e6,
+      memoryMb:
+        250 + (4 * (3 * ROWS_MAX * candidates + 8 * width * vectorCount(data, params) + 6 * CELLS_MAX * width)) / 1e6,
     };
   },
   async fit(data, params, context) {
@@ -66,7 +68,7 @@ export const pooledHistory: Method<PooledHistoryParams> = {
       length: ordered ? ORDERED_LENGTH : SET_LENGTH,
       ordered,
     };
-    const features = params.attributes ? featureTable(itemFeatures(data.itemAttributes, data.itemCount)) : undefined;
+    const features = params.attributes ? describedItemTable(data) : undefined;
     const averages = await trainNetwork(histories, context, (random) =>
       networkOf(histories, shape, { params, random, features }),
     );

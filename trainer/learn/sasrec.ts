@@ -1,10 +1,9 @@
-import { itemFeatures } from "./attributes/item-features.ts";
-import { canUseAttributes } from "./attributes/source-attributes.ts";
+import { canUseAttributes, vectorCount } from "./attributes/source-attributes.ts";
 import type { Method, TrainingData } from "./model.ts";
 import { epochBatches, type SequenceBatch } from "./neural/batches.ts";
 import { candidateSource, wholeCatalog } from "./neural/candidates.ts";
 import { fittedNetwork } from "./neural/fitted-network.ts";
-import { type FeatureTable, featureTable } from "./neural/item-vectors.ts";
+import { describedItemTable, type FeatureTable } from "./neural/item-vectors.ts";
 import { appendSasrec } from "./neural/sasrec-export.ts";
 import { compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
 import { freshParameters } from "./neural/sasrec-parameters.ts";
@@ -38,12 +37,15 @@ export type SasrecParams = {
 export const sasrec: Method<SasrecParams> = {
   name: "sasrec",
   fillsItsTime: true,
-  grid: (data) => [settingsFor(data)],
+  grid(data) {
+    const settings = settingsFor(data);
+    return canUseAttributes(data) ? [{ ...settings, attributes: 1 }, settings] : [settings];
+  },
   // Training adapts to its time budget, so this is the shortest training that is worthwhile: a third of the epochs.
   cost(data, params) {
     const { width, blocks } = params;
     const epochs = Math.min(params.epochs, Math.max(EPOCHS_MIN, Math.ceil(params.epochs / 3)));
-    const parameterCount = width * (data.itemCount + blocks * 6 * width);
+    const parameterCount = width * (vectorCount(data, params) + blocks * 6 * width);
     const rivals = rivalCount(data.itemCount, params);
     return {
       seconds: 5 + epochs * secondsPerEpoch(data, params),
@@ -54,7 +56,7 @@ export const sasrec: Method<SasrecParams> = {
     const histories = positiveHistories(data);
     const { length, width, blocks, heads } = params;
     const shape: TransformerShape = { itemCount: data.itemCount, length, width, blocks, heads };
-    const features = params.attributes ? featureTable(itemFeatures(data.itemAttributes, data.itemCount)) : undefined;
+    const features = params.attributes ? describedItemTable(data) : undefined;
     const averages = await trainNetwork(histories, context, (random) =>
       networkOf(histories, shape, { params, random, features }),
     );
@@ -106,7 +108,6 @@ function settingsFor(data: TrainingData): SasrecParams {
     learningRate: isSmall ? 3e-3 : 1e-3,
     epochs: Math.max(24, Math.ceil(STEPS_MIN / stepsPerEpoch)),
     drawnCount: data.itemCount > CELLS_MAX ? DRAWN_COUNT : 0,
-    ...(canUseAttributes(data) ? { attributes: 1 } : {}),
   };
 }
 

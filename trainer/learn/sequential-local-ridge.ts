@@ -1,10 +1,9 @@
-import { type AttributePrior, type PriorBuilder, priorBuilder } from "./attributes/attribute-prior.ts";
+import { priorBuilder, withPrior } from "./attributes/attribute-prior.ts";
 import { sourceAttributes } from "./attributes/source-attributes.ts";
 import { type FittedLinear, fittedLinear } from "./linear/linear-export.ts";
 import { localRidge } from "./linear/local-ridge.ts";
 import { meanOf } from "./linear/ridge.ts";
 import { type FitContext, type Method, reportProgress, type TrainingData } from "./model.ts";
-import { openGemm } from "./numerics/linear-algebra/gemm.ts";
 import {
   attributesCost,
   countingSeconds,
@@ -20,7 +19,7 @@ import {
 import { timesChosen } from "./statistics/histories.ts";
 import { sequentialStatistics } from "./statistics/sequential-statistics.ts";
 import { largestColumns, rowRange, sparseBuilder } from "./weights/sparse-builder.ts";
-import { addRow, denseWeights, type SparseWeights, strongestWeights } from "./weights/weight-matrix.ts";
+import { addRow } from "./weights/weight-matrix.ts";
 
 export type SequentialLocalRidgeParams = SequentialRidgeParams & {
   /** Largest number of features in one target's regression. */
@@ -73,8 +72,7 @@ async function fitLocally(
     lower.endRow();
   });
   const mean = meanOf(diagonal.subarray(0, -1));
-  const prior =
-    builder && (await solvedPrior(builder, featureRidge(attributes!.columnCount, params.attributes! * mean)));
+  const prior = await builder?.solve(featureRidge(attributes!.columnCount, params.attributes! * mean));
   const weights = await localRidge(
     {
       featureCount,
@@ -99,37 +97,4 @@ async function fitLocally(
   addRow(weights, featureCount - 1, 1, bias);
   prior?.addWeights(featureCount - 1, bias);
   return fittedLinear("sequential_local_ridge", params, { itemCount, terms, bias, uses: timesChosen(data) });
-}
-
-async function solvedPrior(builder: PriorBuilder, ridge: Float64Array): Promise<AttributePrior> {
-  const gemm = openGemm();
-  try {
-    return await builder.solve(ridge, gemm);
-  } finally {
-    await gemm.close();
-  }
-}
-
-/** Adds the prior's weights. Each row then keeps its strongest entries: as many as it had, and at least `keep`. */
-async function withPrior(
-  weights: SparseWeights,
-  { prior, keep }: { readonly prior: AttributePrior; readonly keep: number },
-  afterRows: (fraction: number) => Promise<void>,
-): Promise<SparseWeights> {
-  const { rowCount, columnCount } = weights;
-  const builder = sparseBuilder(rowCount, columnCount);
-  const sum = new Float32Array(columnCount);
-  const strongest = (row: number) => {
-    addRow(weights, row, 1, sum.fill(0));
-    prior.addWeights(row, sum);
-    const count = Math.max(keep, weights.start[row + 1]! - weights.start[row]!);
-    return strongestWeights(denseWeights(1, columnCount, sum), count);
-  };
-  for (let row = 0; row < rowCount; row++) {
-    const { columns, values } = prior.hasWeights(row) ? strongest(row) : rowRange(weights, row, row + 1);
-    for (const [i, column] of columns.entries()) builder.add(column, values[i]!);
-    builder.endRow();
-    if (row % 256 === 0) await afterRows(row / rowCount);
-  }
-  return builder.build();
 }

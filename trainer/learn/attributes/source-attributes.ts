@@ -19,6 +19,12 @@ const attributesMax = (itemCount: number) => Math.min(1000, Math.floor(WEIGHTS_M
 export const canUseAttributes = ({ itemCount, items, itemAttributes }: TrainingData): boolean =>
   items.length < DENSE_FROM * itemCount && describedItems(itemAttributes, itemCount).featureCount > 0;
 
+/** Number of vectors that a network learns for items, and for their features if it uses attributes. */
+export const vectorCount = (
+  { itemCount, itemAttributes }: TrainingData,
+  params: { readonly attributes?: number },
+): number => itemCount + (params.attributes ? describedItems(itemAttributes, itemCount).featureCount : 0);
+
 /** The setting with which a sequential ridge learns from attributes; empty where the data's attributes cannot help. */
 export function attributesSetting(data: TrainingData): { readonly attributes?: number } {
   const { itemCount, itemAttributes } = data;
@@ -26,17 +32,31 @@ export function attributesSetting(data: TrainingData): { readonly attributes?: n
   return canUseAttributes(data) && work <= WORK_MAX ? { attributes: RIDGE } : {};
 }
 
-/**
- * The matrix S of an AttributePrior. Row d · itemCount + i is item i under decay d; the last row is the constant, whose only attribute
- * is the last column. Only the far window (d = 0) has attributes: a taste for a kind of item lasts longer than one for an item.
- */
-export function sourceAttributes({ itemAttributes, itemCount }: TrainingData, decayCount: number): SparseWeights {
+/** The items' most frequent features, as many as a prior can use. [itemCount, count] */
+export function itemAttributeRows({ itemAttributes, itemCount }: TrainingData): SparseWeights {
   const { columnCount, start, columns, values } = itemFeatures(itemAttributes, itemCount);
   const count = Math.min(columnCount, attributesMax(itemCount));
-  const builder = sparseBuilder(decayCount * itemCount + 1, count + 1);
+  const builder = sparseBuilder(itemCount, count);
   for (let item = 0; item < itemCount; item++) {
     for (let at = start[item]!; at < start[item + 1]!; at++)
       if (columns[at]! < count) builder.add(columns[at]!, values[at]!);
+    builder.endRow();
+  }
+  return builder.build();
+}
+
+/**
+ * The matrix S of an AttributePrior on windows of a history. Row d · itemCount + i is item i under decay d; the last row is the constant, whose only attribute
+ * is the last column. Only the far window (d = 0) has attributes: a taste for a kind of item lasts longer than one for an item.
+ */
+export function sourceAttributes(data: TrainingData, decayCount: number): SparseWeights {
+  const { itemCount } = data;
+  const items = itemAttributeRows(data);
+  const count = items.columnCount;
+  const builder = sparseBuilder(decayCount * itemCount + 1, count + 1);
+  for (let item = 0; item < itemCount; item++) {
+    for (let at = items.start[item]!; at < items.start[item + 1]!; at++)
+      builder.add(items.columns[at]!, items.values[at]!);
     builder.endRow();
   }
   for (let row = itemCount; row < decayCount * itemCount; row++) builder.endRow();

@@ -1,4 +1,6 @@
 import * as ort from "onnxruntime-node";
+import { itemFeatures } from "../attributes/item-features.ts";
+import type { TrainingData } from "../model.ts";
 import { add, gatherRows, poolRows } from "../numerics/autodiff/operators.ts";
 import type { Tape, Tensor } from "../numerics/autodiff/tape.ts";
 import type { SparseWeights } from "../weights/weight-matrix.ts";
@@ -19,6 +21,10 @@ export type FeatureTable = {
   readonly ids: Int32Array<ArrayBuffer>; // [itemCount * perItem]
   readonly weights: Float32Array<ArrayBuffer>; // [itemCount * perItem]
 };
+
+/** What the items' attributes tell of them. */
+export const describedItemTable = ({ itemAttributes, itemCount }: TrainingData): FeatureTable =>
+  featureTable(itemFeatures(itemAttributes, itemCount));
 
 export function featureTable({ rowCount, columnCount, start, columns, values }: SparseWeights): FeatureTable {
   const strongest = (item: number) =>

@@ -74,11 +74,35 @@ test("P and the rest of C equal those computed with plain matrices", async () =>
         expect(prior.hasWeights(feature)).toBe(s[feature]!.some((value) => value !== 0));
         const row = new Float32Array(c[0]!.length).fill(1);
         prior.addWeights(feature, row);
-        for (const [j, value] of row.entries())
+        for (const [j, value] of row.entries()) {
           expect(Math.abs(value - 1 - p[feature]![j]!) / scale).toBeLessThan(1e-3);
+          expect(Math.abs(prior.weightOf(feature, j) - p[feature]![j]!) / scale).toBeLessThan(1e-3);
+        }
       }
     }),
     { numRuns: 100 },
   );
   await gemm.close();
+});
+
+test("an amount of a feature's own target can be left out of C", async () => {
+  const s = sparse([[1], [1]]);
+  const gram = [summed([2, 1]), summed([1, 3])];
+  const [whole, without] = [priorBuilder(s, 2), priorBuilder(s, 2)];
+  for (const [i, row] of gram.entries()) without.addFeature(i, row, row, row.values[i]!);
+  for (const [i, row] of gram.entries())
+    whole.addFeature(
+      i,
+      row,
+      summed(
+        [
+          [0, 1],
+          [1, 0],
+        ][i]!,
+      ),
+    );
+  const [left, right] = await Promise.all([without, whole].map((builder) => builder.solve(Float64Array.of(1))));
+  for (const feature of [0, 1])
+    for (const target of [0, 1])
+      expect(left!.weightOf(feature, target)).toBeCloseTo(right!.weightOf(feature, target), 6);
 });
