@@ -1,16 +1,20 @@
 import type { AttributeColumn } from "../../read/dataset/dataset.ts";
 import type { SparseWeights } from "../weights/weight-matrix.ts";
 
-/** Number of features that are kept, the most frequent ones. Regressions cost its third power. */
-const FEATURES_MAX = 4000;
+/** Number of the most frequent features, which have a column each. */
+const OWN_COLUMNS_MAX = 3000;
+/** Number of columns that all other features share. Regressions cost the third power of the number of columns. */
+const SHARED_COLUMNS_MAX = 1000;
 /** A feature that only one item has carries no information about other items. */
 const ITEMS_MIN = 2;
 const QUANTILES = 8;
 const WORD = /[\p{L}\p{N}]+/gu;
+/** Length of the pieces of words, where a word's beginning and end count as letters: "^sh", "sho", "hoe", "oe$". */
+const PIECE_LENGTH = 3;
 
 /**
  * Items described by their attributes: rows of tf-idf weights, each of length 1 or all zero. Each category is a feature, each word of
- * a text, and each eighth (quantile) of a number; a missing value gives no feature. [itemCount, featureCount]
+ * a text and each piece of a word, and each eighth (quantile) of a number; a missing value gives no feature. [itemCount, featureCount]
  */
 export function itemFeatures(columns: readonly AttributeColumn[], itemCount: number): SparseWeights {
   const names = new Map<string, number>();
@@ -64,13 +68,20 @@ function valuesReader(column: AttributeColumn): (item: number) => readonly strin
     case "Boolean":
       return (item) => (column.values[item] === 255 ? [] : [String(column.values[item])]);
     default: {
-      const parts = column.dictionary.map((text) =>
-        column.type === "Text" ? (text.toLowerCase().match(WORD) ?? []) : [text],
-      );
+      const parts = column.dictionary.map((text) => (column.type === "Text" ? wordsAndPieces(text) : [text]));
       return (item) =>
         [...column.codes.subarray(column.start[item]!, column.start[item + 1]!)].flatMap((code) => parts[code]!);
     }
   }
+}
+
+/** The words of a text, and their pieces, which related words share ("shoe", "shoes"). */
+function wordsAndPieces(text: string): string[] {
+  return (text.toLowerCase().match(WORD) ?? []).flatMap((word) => {
+    const letters = [...`^${word}$`];
+    const pieces = letters.slice(PIECE_LENGTH - 1).map((_, i) => letters.slice(i, i + PIECE_LENGTH).join(""));
+    return [word, ...pieces.filter((piece) => piece !== word)];
+  });
 }
 
 function quantileBounds(values: Float64Array): number[] {
@@ -82,34 +93,40 @@ function quantileBounds(values: Float64Array): number[] {
   return bounds.filter((bound) => bound !== undefined);
 }
 
-/** tf-idf weights of the most frequent features. */
+/** tf-idf weights. The features beyond the most frequent ones are hashed into shared columns by their rank. */
 function weighed(ofItem: readonly ReadonlySet<number>[], nameCount: number): SparseWeights {
   const frequency = new Float64Array(nameCount);
   for (const features of ofItem) for (const feature of features) frequency[feature]!++;
   const kept = Array.from({ length: nameCount }, (_, feature) => feature)
     .filter((feature) => frequency[feature]! >= ITEMS_MIN && frequency[feature]! < ofItem.length)
-    .sort((a, b) => frequency[b]! - frequency[a]! || a - b)
-    .slice(0, FEATURES_MAX);
-  const columnOf = new Map(kept.map((feature, column) => [feature, column]));
+    .sort((a, b) => frequency[b]! - frequency[a]! || a - b);
+  const columnOf = new Map(kept.map((feature, rank) => [feature, columnOfRank(rank)]));
   const start = new Uint32Array(ofItem.length + 1);
   const columns: number[] = [];
   const values: number[] = [];
   for (const [item, features] of ofItem.entries()) {
-    const sorted = [...features].flatMap((feature) => columnOf.get(feature) ?? []).sort((a, b) => a - b);
-    const weights = sorted.map((column) => Math.log(ofItem.length / frequency[kept[column]!]!));
-    const length = Math.hypot(...weights);
-    for (const [i, column] of sorted.entries()) {
+    const weights = new Map<number, number>();
+    for (const feature of features) {
+      const column = columnOf.get(feature);
+      if (column === undefined) continue;
+      weights.set(column, (weights.get(column) ?? 0) + Math.log(ofItem.length / frequency[feature]!));
+    }
+    const length = Math.hypot(...weights.values());
+    for (const column of [...weights.keys()].sort((a, b) => a - b)) {
       columns.push(column);
-      values.push(weights[i]! / length);
+      values.push(weights.get(column)! / length);
     }
     start[item + 1] = columns.length;
   }
   return {
     kind: "sparse",
     rowCount: ofItem.length,
-    columnCount: kept.length,
+    columnCount: Math.min(kept.length, OWN_COLUMNS_MAX + SHARED_COLUMNS_MAX),
     start,
     columns: Int32Array.from(columns),
     values: Float32Array.from(values),
   };
 }
+
+const columnOfRank = (rank: number): number =>
+  rank < OWN_COLUMNS_MAX ? rank : OWN_COLUMNS_MAX + ((rank - OWN_COLUMNS_MAX) % SHARED_COLUMNS_MAX);

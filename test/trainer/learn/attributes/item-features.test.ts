@@ -10,9 +10,15 @@ const category = (
   name: "c",
   type,
   dictionary,
-  start: Uint32Array.from([0, ...lists.map((_, i) => lists.slice(0, i + 1).flat().length)]),
+  start: startsOf(lists.map(({ length }) => length)),
   codes: Uint32Array.from(lists.flat()),
 });
+function startsOf(lengths: readonly number[]): Uint32Array {
+  const start = new Uint32Array(lengths.length + 1);
+  for (const [i, length] of lengths.entries()) start[i + 1] = start[i]! + length;
+  return start;
+}
+
 const rowsOf = (columns: readonly AttributeColumn[], itemCount: number) => {
   const { start, columns: features, values } = itemFeatures(columns, itemCount);
   return Array.from({ length: itemCount }, (_, item) => ({
@@ -27,10 +33,30 @@ test("items that share a category share a feature; categories of one item or of 
   expect(rows[0]!.length).toBeCloseTo(1, 6);
 });
 
-test("texts share words regardless of case", () => {
-  const rows = rowsOf([category(["Red shoe", "red HAT", "blue hat"], [[0], [1], [2]], "Text")], 3);
-  expect(rows[0]!.features.filter((f) => rows[1]!.features.includes(f))).toHaveLength(1);
-  expect(rows[1]!.features).toHaveLength(2);
+const common = (rows: ReturnType<typeof rowsOf>, a: number, b: number) =>
+  rows[a]!.features.filter((f) => rows[b]!.features.includes(f)).length;
+
+test("texts share words and pieces of words regardless of case", () => {
+  const rows = rowsOf([category(["Red", "RED", "redder", "hat"], [[0], [1], [2], [3]], "Text")], 4);
+  // "red", "^re" and "ed$"; then "red" and "^re".
+  expect(common(rows, 0, 1)).toBe(3);
+  expect(common(rows, 0, 2)).toBe(2);
+  expect(rows[3]!.features).toEqual([]);
+});
+
+test("features beyond the 3,000 most frequent ones share 1,000 columns, where their weights add up", () => {
+  const dictionary = Array.from({ length: 4001 }, (_, i) => `value ${i}`);
+  const last = [0, 3000, 4000];
+  const alone = dictionary.map((_, i) => [i]);
+  // Every value has two items, so that the rank of a value is its place in the dictionary.
+  const lists = [...alone, ...alone.filter(([i]) => !last.includes(i!)), last];
+  const { columnCount, columns, values } = itemFeatures([category(dictionary, lists, "CategoryList")], lists.length);
+  expect(columnCount).toBe(4000);
+  expect([...columns.subarray(-2)]).toEqual([0, 3000]);
+  expect(values.at(-1)! / values.at(-2)!).toBeCloseTo(2, 6);
+  const uses = new Uint32Array(4000);
+  for (const column of columns) uses[column]!++;
+  expect([uses[2999], uses[3000], uses[3001], uses[3999]]).toEqual([2, 3, 2, 2]);
 });
 
 test("numbers share their quantile, booleans their value; missing values have no feature", () => {
