@@ -1,5 +1,11 @@
 import { type AttributePrior, priorBuilder, withPrior } from "./attributes/attribute-prior.ts";
-import { attributesSetting, itemAttributeRows, sourceAttributesCost } from "./attributes/source-attributes.ts";
+import {
+  attributesSetting,
+  itemAttributeRows,
+  type Settings,
+  sourceAttributesCost,
+  withAttributes,
+} from "./attributes/source-attributes.ts";
 import { fittedLinear } from "./linear/linear-export.ts";
 import { SET_HISTORY_MAX, setWeighting } from "./linear/linear-model.ts";
 import { localRidge } from "./linear/local-ridge.ts";
@@ -35,6 +41,8 @@ function firstGuess(data: TrainingData): LocalRidgeParams {
   return { lambda, userExponent: 0.5, penaltyExponent, recentScale: 0, neighbours: 300 };
 }
 
+/** From this number of interactions per item on, attributes do not help: they did with 15 (Amazon Beauty), not with 48 (ml-100k). */
+const DENSE_FROM = 30;
 /** Co-occurrences that one item keeps, largest cosine first. Bounds the memory on dense data. */
 const ROW_MAX = 2000;
 
@@ -49,14 +57,15 @@ export const localSetRidge: Method<LocalRidgeParams> = {
     const first = firstGuess(data);
     const dense = { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0, neighbours: 300 };
     const sparse = { ...dense, lambda: 10, userExponent: 0.25, penaltyExponent: 0.25 };
-    return withValues<LocalRidgeParams>(data, [
+    const settings: Settings<LocalRidgeParams> = [
       first,
       { ...first, recentScale: 10 },
       ...halfLives(data).map((halfLifeDays) => ({ ...first, halfLifeDays })),
       ...(first.lambda === dense.lambda ? [sparse] : [sparse, dense]),
       { ...sparse, recentScale: 10 },
       { ...dense, lambda: 30, penaltyExponent: 0 },
-    ]);
+    ];
+    return withValues(data, withAttributes(settings, attributesSetting(data, DENSE_FROM)));
   },
   cost(data, params) {
     const { itemCount, items } = data;
@@ -64,10 +73,12 @@ export const localSetRidge: Method<LocalRidgeParams> = {
     const met = Math.min(itemCount, pairs / Math.max(1, itemCount)); // items that co-occur with one item, on average
     const neighbours = Math.min(params.neighbours, met);
     const gathering = 4e-9 * neighbours * (Math.min(ROW_MAX, met) / 2);
+    const attributes = params.attributes ? sourceAttributesCost(data, itemCount * met) : { seconds: 0, memoryMb: 0 };
     const solving = 1.6e-8 * neighbours ** 2 * Math.sqrt(met / Math.max(1, itemCount)); // neighbours co-occur more often than random items
     return {
-      seconds: 0.01 + 8e-9 * pairs + itemCount * (3e-5 + gathering + solving),
-      memoryMb: 50 + (itemCount * (8 * ROW_MAX + 16 * params.neighbours) + 24 * items.length) / 1e6,
+      seconds: 0.01 + 8e-9 * pairs + itemCount * (3e-5 + gathering + solving) + attributes.seconds,
+      memoryMb:
+        50 + (itemCount * (8 * ROW_MAX + 16 * params.neighbours) + 24 * items.length) / 1e6 + attributes.memoryMb,
     };
   },
   async fit(data, params, context) {

@@ -1,4 +1,4 @@
-import { canUseAttributes, vectorCount } from "./attributes/source-attributes.ts";
+import { networkAttributes, vectorCount, withAttributes } from "./attributes/source-attributes.ts";
 import type { Method, TrainingData } from "./model.ts";
 import { candidateSource } from "./neural/candidates.ts";
 import { fittedNetwork } from "./neural/fitted-network.ts";
@@ -41,10 +41,10 @@ export const pooledHistory: Method<PooledHistoryParams> = {
       epochs,
     };
     const set = { ...settings, temperature: 0.12, exponent: 1.1, ordered: 0 };
-    const all: PooledHistoryParams[] = [set, { ...set, ordered: 1 }, { ...set, temperature: 0.2 }];
-    if (!canUseAttributes(data)) return all;
-    const [first, ...others] = all.map((settings) => ({ ...settings, attributes: 1 }));
-    return [first!, set, ...others];
+    return withAttributes<PooledHistoryParams>(
+      [set, { ...set, ordered: 1 }, { ...set, temperature: 0.2 }],
+      networkAttributes(data),
+    );
   },
   // Training adapts to its time budget, so this is the shortest training that is worthwhile: a third of the epochs.
   cost(data, params) {

@@ -1,4 +1,4 @@
-import { canUseAttributes, vectorCount } from "./attributes/source-attributes.ts";
+import { networkAttributes, vectorCount, withAttributes } from "./attributes/source-attributes.ts";
 import type { Method, TrainingData } from "./model.ts";
 import { epochBatches, type SequenceBatch } from "./neural/batches.ts";
 import { candidateSource, wholeCatalog } from "./neural/candidates.ts";
@@ -37,10 +37,7 @@ export type SasrecParams = {
 export const sasrec: Method<SasrecParams> = {
   name: "sasrec",
   fillsItsTime: true,
-  grid(data) {
-    const settings = settingsFor(data);
-    return canUseAttributes(data) ? [{ ...settings, attributes: 1 }, settings] : [settings];
-  },
+  grid: (data) => withAttributes<SasrecParams>([settingsFor(data)], networkAttributes(data)),
   // Training adapts to its time budget, so this is the shortest training that is worthwhile: a third of the epochs.
   cost(data, params) {
     const { width, blocks } = params;

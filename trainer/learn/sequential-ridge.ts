@@ -1,5 +1,10 @@
 import { type PriorBuilder, priorBuilder } from "./attributes/attribute-prior.ts";
-import { attributesSetting, sourceAttributes, sourceAttributesCost } from "./attributes/source-attributes.ts";
+import {
+  attributesSetting,
+  sourceAttributes,
+  sourceAttributesCost,
+  withAttributes,
+} from "./attributes/source-attributes.ts";
 import { fittedLinear } from "./linear/linear-export.ts";
 import type { LinearModel, LinearTerm } from "./linear/linear-model.ts";
 import { meanOf } from "./linear/ridge.ts";
@@ -127,7 +132,7 @@ export function farAndNear(data: TrainingData): readonly [far: SequentialRidgePa
 }
 
 /** Settings for data of this density: ridges near the likely best one, with and without reading the histories backwards. */
-export function sequentialGrid(data: TrainingData): SequentialRidgeParams[] {
+export function sequentialGrid(data: TrainingData): readonly SequentialRidgeParams[] {
   const density = densityOf(data);
   const lambda = lambdaFor(data);
   const forward = { ...FAR, lambda, reversed: 0, negatives: 0 };
@@ -143,10 +148,8 @@ export function sequentialGrid(data: TrainingData): SequentialRidgeParams[] {
     { ...oneWindow(1, 3), lambda: lambda / 3, reversed: 0, negatives: 0 },
   ];
   if (hasNegatives(data)) settings.splice(1, 0, ...settings.slice(0, 2).map((params) => ({ ...params, negatives: 1 })));
-  const setting = attributesSetting(data);
-  if (setting.attributes === undefined) return settings;
-  const [first, ...others] = settings.map((params) => ({ ...params, ...setting }));
-  return [first!, settings[0]!, ...others];
+  const [first, ...others] = settings;
+  return withAttributes<SequentialRidgeParams>([first!, ...others], attributesSetting(data));
 }
 
 /** The far, the middle and the near window, as far as the settings have them. */

@@ -10,6 +10,7 @@ import { modelSuite } from "../../suites/model-suite.ts";
 
 // Methods without tests of their own; the others run the suite in their test files.
 modelSuite(localSetRidge as Method);
+attributeSuite(localSetRidge as Method);
 modelSuite(sequentialLocalRidge as Method);
 attributeSuite(sequentialLocalRidge as Method);
 

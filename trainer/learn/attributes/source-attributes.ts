@@ -15,21 +15,26 @@ const WEIGHTS_MAX = 5e7;
 /** Number of attributes whose weights fit into memory; the most frequent ones are used. */
 const attributesMax = (itemCount: number) => Math.min(1000, Math.floor(WEIGHTS_MAX / itemCount));
 
-/** True where items share attributes, and have so few interactions that attributes help. */
-export const canUseAttributes = ({ itemCount, items, itemAttributes }: TrainingData): boolean =>
-  items.length < DENSE_FROM * itemCount && describedItems(itemAttributes, itemCount).featureCount > 0;
+/** Ridge on attributes, or 1 for a network; absent: they are not used. */
+export type AttributesSetting = { readonly attributes?: number };
+
+/** True where items share attributes, and have so few interactions (below `denseFrom` per item) that attributes help. */
+const canUseAttributes = ({ itemCount, items, itemAttributes }: TrainingData, denseFrom = DENSE_FROM): boolean =>
+  items.length < denseFrom * itemCount && describedItems(itemAttributes, itemCount).featureCount > 0;
+
+/** The setting with which a network learns from attributes. */
+export const networkAttributes = (data: TrainingData): AttributesSetting =>
+  canUseAttributes(data) ? { attributes: 1 } : {};
 
 /** Number of vectors that a network learns for items, and for their features if it uses attributes. */
-export const vectorCount = (
-  { itemCount, itemAttributes }: TrainingData,
-  params: { readonly attributes?: number },
-): number => itemCount + (params.attributes ? describedItems(itemAttributes, itemCount).featureCount : 0);
+export const vectorCount = ({ itemCount, itemAttributes }: TrainingData, params: AttributesSetting): number =>
+  itemCount + (params.attributes ? describedItems(itemAttributes, itemCount).featureCount : 0);
 
-/** The setting with which a sequential ridge learns from attributes; empty where the data's attributes cannot help. */
-export function attributesSetting(data: TrainingData): { readonly attributes?: number } {
+/** The setting with which a ridge learns from attributes; empty where the data's attributes cannot help. */
+export function attributesSetting(data: TrainingData, denseFrom = DENSE_FROM): AttributesSetting {
   const { itemCount, itemAttributes } = data;
   const work = itemCount * describedItems(itemAttributes, itemCount).entryCount;
-  return canUseAttributes(data) && work <= WORK_MAX ? { attributes: RIDGE } : {};
+  return canUseAttributes(data, denseFrom) && work <= WORK_MAX ? { attributes: RIDGE } : {};
 }
 
 /** The items' most frequent features, as many as a prior can use. [itemCount, count] */
@@ -43,6 +48,15 @@ export function itemAttributeRows({ itemAttributes, itemCount }: TrainingData): 
     builder.endRow();
   }
   return builder.build();
+}
+
+export type Settings<P> = readonly [P, ...P[]];
+
+/** Settings that use attributes, and the best guess without them behind the best guess; unchanged if attributes cannot help. */
+export function withAttributes<P>(settings: Settings<P>, setting: AttributesSetting): Settings<P> {
+  if (!setting.attributes) return settings;
+  const [first, ...others] = settings;
+  return [{ ...first, ...setting }, first, ...others.map((params) => ({ ...params, ...setting }))];
 }
 
 /**
