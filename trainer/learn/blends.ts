@@ -126,8 +126,11 @@ async function fitParts(data: TrainingData, parts: readonly Part[], context: Fit
 
 /** Up to this number of items the exact solutions are quick; beyond it, each item is regressed on its neighbours. */
 const EXACT_ITEMS_MAX = 6000;
-/** Weight of each ridge beside a network; .02 to .1 give the same quality (LOG.md, "A network blended with sequential ridges"). */
-const RIDGE_BESIDE_NETWORK = 0.05;
+/**
+ * Weight of each ridge beside a network. With 290 interactions per item, .02 to .1 give the same quality; with 13, .1 is the best
+ * (LOG.md, "A network blended with sequential ridges" and "Attributes in networks and set ridges").
+ */
+const ridgeBesideNetwork = ({ items, itemCount }: TrainingData) => (items.length < 100 * itemCount ? 0.1 : 0.05);
 
 /**
  * The standard blends, of the best guesses of their parts: `set_blend` for sets, `sequential_blend` for the next item, and
@@ -154,6 +157,6 @@ export function standardBlends(methods: Methods): Method[] {
       guess("local_ridge", 0.15)(data),
       guess("graph_filter", 0.15)(data),
     ]),
-    blendOf(methods, "neural_blend", (data) => [network(data), ...ridges(data, RIDGE_BESIDE_NETWORK)]),
+    blendOf(methods, "neural_blend", (data) => [network(data), ...ridges(data, ridgeBesideNetwork(data))]),
   ];
 }
