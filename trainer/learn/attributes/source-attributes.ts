@@ -60,8 +60,9 @@ export function withAttributes<P>(settings: Settings<P>, setting: AttributesSett
 }
 
 /**
- * The matrix S of an AttributePrior on windows of a history. Row d · itemCount + i is item i under decay d; the last row is the constant, whose only attribute
- * is the last column. Only the far window (d = 0) has attributes: a taste for a kind of item lasts longer than one for an item.
+ * The matrix S of an AttributePrior on windows of a history. Row d · itemCount + i is item i under decay d; the last row is the
+ * constant, whose only attribute is the last column. Only the far window (d = 0) has attributes: a taste for a kind of item
+ * lasts longer than one for an item.
  */
 export function sourceAttributes(data: TrainingData, decayCount: number): SparseWeights {
   const { itemCount } = data;

@@ -23,8 +23,8 @@ export type Network<Batch> = {
 };
 
 /**
- * Holds out some users' last entries and trains the network on the rest (training.ts). Returns folded parameters. They are zero when the histories
- * give no batch.
+ * Holds out some users' last entries and trains the network on the rest (training.ts). Returns folded parameters, which are zero
+ * when the histories give no batch.
  */
 export async function trainNetwork<Batch>(
   histories: Histories,
