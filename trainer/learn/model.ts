@@ -8,7 +8,7 @@ export type TrainingData = Interactions & {
   readonly userAttributes: readonly AttributeColumn[];
 };
 
-/** Everything that a fit receives besides the data. A fit reads no clock, file or network of its own. */
+/** Everything that a fit receives besides the data. A fit reads no file or network of its own. */
 export type FitContext = {
   /** Uniform in [0, 1) and seeded: the same data and seed give the same bytes. */
   readonly random: () => number;
@@ -16,6 +16,8 @@ export type FitContext = {
   /** Seconds that the fit may take; a method that cannot stop early ignores it. */
   readonly secondsMax: number;
   readonly memoryMbMax: number;
+  /** Seconds on the clock that `secondsMax` is measured by. Absent: the machine's. */
+  readonly clock?: () => number;
   /** `fraction` of the work that is done, 0…1. */
   readonly progress: (fraction: number, detail: string) => void;
   /** Fits a method within a fit, or returns what has been fitted before. Absent: it is always fitted. */
@@ -57,6 +59,8 @@ export type Method<P extends Params = Params> = {
   fit(data: TrainingData, params: P, context: FitContext): Promise<FittedModel>;
   /** True when a fit uses all the time that it is given, as networks do. */
   readonly fillsItsTime?: boolean;
+  /** True when the order of a history changes the scores: then models of this kind suit data in which the order tells something. */
+  readonly readsOrder?: boolean;
   /** The methods that this blend may combine, by name. Absent: it is no blend. */
   readonly partMethods?: Readonly<Record<string, Method>>;
   /** The same method without cold items. Absent: its lists hold none (attributes/cold-start.ts). */

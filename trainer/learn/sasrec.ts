@@ -36,6 +36,7 @@ export type SasrecParams = {
  */
 export const sasrec: Method<SasrecParams> = {
   name: "sasrec",
+  readsOrder: true,
   fillsItsTime: true,
   grid: (data) => withAttributes<SasrecParams>([settingsFor(data)], networkAttributes(data)),
   // Training adapts to its time budget, so this is the shortest training that is worthwhile: a third of the epochs.

@@ -36,6 +36,7 @@ const rowMax = (itemCount: number) => Math.max(200, Math.min(2000, Math.floor(4e
  */
 export const sequentialLocalRidge: Method<SequentialLocalRidgeParams> = {
   name: "sequential_local_ridge",
+  readsOrder: true,
   grid: (data) => sequentialGrid(data).map((params) => ({ ...params, neighbours: 300 })),
   cost(data, params) {
     const { itemCount, items } = data;

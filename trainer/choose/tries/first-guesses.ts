@@ -3,33 +3,71 @@ import { methodNamed } from "../../learn/blends.ts";
 import type { TrainingData } from "../../learn/model.ts";
 import { type Candidate, choiceOf, isSameChoice } from "./candidate.ts";
 import { leftOut } from "./discarded.ts";
+import { separateParts } from "./fitted-parts.ts";
 import {
   addTrial,
   evaluationSeconds,
+  isNear,
   obstacle,
+  REFIT_MARGIN,
   refitSeconds,
   type SelectState,
   scaled,
   tryCandidate,
 } from "./select-state.ts";
+import { meanOf } from "./trial.ts";
 
 /**
- * Tries the best guess of every method and standard blend, and the live version, on all training users: the cheapest first, as long as
- * they fit the budget. Where the best guess of a method does not fit, its next setting that does is tried. Parts that were fitted before
- * cost nothing, so a blend is tried as soon as its parts are known.
+ * Tries the best guess of every method and standard blend, and the live version, on all training users. Where the best guess of a method
+ * does not fit the budget, its next setting that does is tried.
  *
- * Once not all best guesses are expected to fit, the cheapest settings of all methods come first, so that every kind of model is tried:
- * on data with an order, a cheap sequential model beats every model that ignores the order.
+ * Networks come last, because they can use all the time that is left. Networks that read the order of a history come before the others
+ * if closed forms that read it rank better, and those of the worse kind are left out if it is far from the best.
  */
 export async function tryFirstGuesses(state: SelectState): Promise<void> {
-  const { methods, live, validation, context, secondsLeft } = state;
-  const { train } = validation;
+  const { methods, live, validation, discarded } = state;
   const grids: Candidate[][] = Object.values(methods)
     .filter(({ name }) => name !== POPULARITY)
-    .map((method) => method.grid(train).map((params) => ({ method, params })))
+    .map((method) => method.grid(validation.train).map((params) => ({ method, params })))
     .filter((grid) => grid.length > 0);
   const liveMethod = live && live.method !== POPULARITY && methodNamed(live.method, methods);
   if (live && liveMethod) grids.push([{ method: liveMethod, params: live.params }]);
+  const step = (from: number, to: number) => ({ ...state, context: scaled(state.context, from, to) });
+  await tryCheapestFirst(
+    step(0, 0.5),
+    grids.filter(([best]) => !isNetwork(best!)),
+  );
+  const networks = grids.filter(([best]) => isNetwork(best!));
+  const isOrderFirst = valueOfKind(state, true) >= valueOfKind(state, false);
+  for (const [k, kind] of [isOrderFirst, !isOrderFirst].entries()) {
+    const isFar = !isNear(state, valueOfKind(state, kind));
+    const own = networks.filter(([best]) => readsOrder(best!) === kind);
+    const wanted = own.filter(([best]) => !isFar || isSameChoice(choiceOf(best!), live));
+    for (const [best] of own.filter((grid) => !wanted.includes(grid))) discarded.push(leftOut(best!, FAR_KIND));
+    await tryCheapestFirst(step(0.5 + 0.25 * k, 0.75 + 0.25 * k), wanted);
+  }
+  if (state.tried.length === 0) await tryLate(state, grids.flat());
+}
+
+const FAR_KIND = "left out: closed forms that read histories in the same way are far from the best";
+const isNetwork = (candidate: Candidate) => separateParts(candidate).some(({ method }) => method.fillsItsTime);
+const readsOrder = (candidate: Candidate) => separateParts(candidate).some(({ method }) => method.readsOrder);
+
+/** The best value of a trial that reads the order of a history, or of one that does not. Infinite without such a trial. */
+function valueOfKind({ tried, metric }: SelectState, kind: boolean): number {
+  const best = tried.find((trial) => readsOrder(trial) === kind); // the best trial is the first
+  return best ? meanOf(best.evaluation, metric) : Number.POSITIVE_INFINITY;
+}
+
+/**
+ * Tries the best guesses by the predicted costs of their parts that are not fitted yet: a blend is tried as soon as its parts are known.
+ *
+ * Once not all are expected to fit, the cheapest settings of all methods come first, so that every kind of model is tried:
+ * on data with an order, a cheap sequential model beats every model that ignores the order.
+ */
+async function tryCheapestFirst(state: SelectState, grids: readonly Candidate[][]): Promise<void> {
+  const { validation, context, secondsLeft } = state;
+  const { train } = validation;
   const waiting = new Set(grids);
   let [isShort, done] = [false, 0];
   while (waiting.size > 0) {
@@ -41,15 +79,14 @@ export async function tryFirstGuesses(state: SelectState): Promise<void> {
     const grid = cheapestOf(waiting, state);
     waiting.delete(grid);
     const to = done + (1 - done) / (waiting.size + 1);
-    await tryFirstThatFits({ ...state, context: scaled(context, done, to) }, grid, [...waiting]);
+    await tryFirstThatFits({ ...state, context: scaled(context, done, to) }, grid);
     done = to;
   }
-  if (state.tried.length === 0) await tryLate(state, grids.flat());
 }
 
 const costOf = ({ method, params }: Candidate, train: TrainingData) => method.cost(train, params).seconds;
 
-/** By the predicted cost of the parts that are not fitted yet, whatever the load of the machine. */
+/** By the predicted cost, whatever the load of the machine. */
 function cheapestOf(waiting: Iterable<Candidate[]>, { context, validation }: SelectState) {
   const missingCost = ([best]: readonly Candidate[]) =>
     context.parts.missing(best!).reduce((sum, part) => sum + costOf(part, validation.train), 0);
@@ -67,8 +104,9 @@ function secondsOfAll(state: SelectState, waiting: Iterable<readonly Candidate[]
   return fits + [...waiting].length * evaluationSeconds(state) + refit;
 }
 
-async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[], waiting: readonly Candidate[][]) {
-  const { discarded, tried } = state;
+/** Tries the first setting that fits. A network may take as long as leaves the time for an equally long final fit. */
+async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[]): Promise<void> {
+  const { discarded, tried, secondsLeft } = state;
   for (const candidate of grid) {
     if (tried.some((trial) => isSameChoice(choiceOf(trial), choiceOf(candidate)))) return;
     if (discarded.some((one) => isSameChoice(one, choiceOf(candidate)))) continue;
@@ -77,22 +115,10 @@ async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[], 
       discarded.push(leftOut(candidate, reason));
       continue;
     }
-    const secondsMax = secondsToFill(state, candidate, waiting);
+    const secondsMax = (secondsLeft() - evaluationSeconds(state)) / (1 + REFIT_MARGIN);
     const trial = await tryCandidate(state, candidate, { secondsMax });
     if (trial) return addTrial(state, trial);
   }
-}
-
-/** Methods that fill their time have even parts of it with the other such methods, the tuning that follows, and the final fit. */
-function secondsToFill({ context, secondsLeft }: SelectState, candidate: Candidate, waiting: readonly Candidate[][]) {
-  const { parts } = context;
-  const filling = [candidate, ...waiting.map(([best]) => best!)]
-    .flatMap((one) => parts.missing(one))
-    .filter(({ method }) => method.fillsItsTime);
-  const distinct = filling.filter(
-    (one, i) => filling.findIndex((other) => isSameChoice(choiceOf(other), choiceOf(one))) === i,
-  );
-  return Math.max(parts.secondsToFit(candidate), secondsLeft() / (distinct.length + 2));
 }
 
 /** If nothing fits the budget, the cheapest candidate has the time of the whole budget: better late than lists by popularity. */

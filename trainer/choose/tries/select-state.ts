@@ -111,9 +111,12 @@ export function addTrial({ tried, discarded, metric, context, live }: SelectStat
 /** Trials whose mean is at least this fraction of the best are tuned and evaluated on further cases. */
 const NEAR_THE_BEST = 0.85;
 
+export const isNear = ({ tried, metric }: SelectState, value: number): boolean =>
+  tried.length === 0 || value >= NEAR_THE_BEST * meanOf(tried[0]!.evaluation, metric);
+
 /** The trials near the best. */
-export const nearTheBest = ({ tried, metric }: SelectState): Trial[] =>
-  tried.filter(({ evaluation }) => meanOf(evaluation, metric) >= NEAR_THE_BEST * meanOf(tried[0]!.evaluation, metric));
+export const nearTheBest = (state: SelectState): Trial[] =>
+  state.tried.filter(({ evaluation }) => isNear(state, meanOf(evaluation, state.metric)));
 
 /** A context whose progress fills the part `from`…`to` of the whole progress. */
 export const scaled = <Context extends Pick<TrialContext, "progress">>(

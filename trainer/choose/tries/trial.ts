@@ -63,6 +63,7 @@ export async function fitCandidate(
       random: seededRandom(context.seed, 17),
       signal,
       secondsMax,
+      clock: context.clock,
       memoryMbMax: context.memoryMbMax,
       progress: (fraction, detail) => context.progress(FIT_FRACTION * fraction, `${method.name}: ${detail}`),
       ...(context.parts && { fitPart: context.parts.fit }),

@@ -75,7 +75,7 @@ async function tryRound(state: SelectState, candidates: readonly Candidate[], { 
   const { trainFraction: fraction } = round;
   for (const [c, candidate] of candidates.entries()) {
     const context = scaled(state.context, c / candidates.length, (c + 1) / candidates.length);
-    const secondsMax = end - context.clock();
+    const secondsMax = (end - context.clock()) / (candidates.length - c);
     const reason = secondsMax > 0 ? obstacle(state, candidate) : NO_TIME;
     if (reason) {
       state.discarded.push(leftOut(candidate, reason));

@@ -52,7 +52,7 @@ export async function trainEpochs<Batch>(
   const optimizer = adam(parameters);
   const averages = averagesOf(parameters);
   const averagingInterval = averagingIntervalOf(parameters);
-  const pace = paceWithin(context.secondsMax, Math.max(1, plan.epochs * trainee.stepsPerEpoch));
+  const pace = paceWithin(context, Math.max(1, plan.epochs * trainee.stepsPerEpoch));
   let best: TrainingOutcome = { averages: averagesOf(averages), ndcg: undefined, epochs: 0 };
   let step = 0;
   for (let epoch = 0; epoch < plan.epochs && epoch - best.epochs < plan.patience && !pace.isOver(step); epoch++) {
@@ -115,9 +115,9 @@ const PACE_STEPS_MIN = 5;
 const EARLY_FRACTION = 0.1;
 
 /** Plans all wanted steps, or as many as the time budget allows at the measured pace. */
-function paceWithin(secondsMax: number, stepsWanted: number) {
-  const startedAt = performance.now();
-  const seconds = () => (performance.now() - startedAt) / 1000;
+function paceWithin({ secondsMax, clock = () => performance.now() / 1000 }: FitContext, stepsWanted: number) {
+  const startedAt = clock();
+  const seconds = () => clock() - startedAt;
   let planned = stepsWanted;
   const isMeasuringTime = (done: number) =>
     done >= PACE_STEPS_MIN &&

@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { tryFirstGuesses } from "../../../../trainer/choose/tries/first-guesses.ts";
 import type { SelectState } from "../../../../trainer/choose/tries/select-state.ts";
 import { blendOf } from "../../../../trainer/learn/blends.ts";
@@ -107,10 +107,55 @@ test("predictions follow the pace of earlier fits", async () => {
   expect(order).toEqual(["a 1"]);
   expect(discarded[0]!.reason).toMatch(/^needs about 50 s/);
 });
-test("methods that fill their time share it evenly with the tuning and the final fit", async () => {
-  const filling = { fillsItsTime: true, grid: () => [{ lambda: 1 }] };
-  await tryIn(100, [named("x", 2, filling), named("y", 3, filling)]);
-  expect(given).toEqual([25, 100 / 3]);
+describe("networks", () => {
+  /** A network whose fit takes all of its time, and which needs at least `seconds`. */
+  const network = (name: string, seconds: number, more: Partial<Method> = {}): Method => {
+    const { fit, ...method } = named(name, seconds, { fillsItsTime: true, grid: () => [{ lambda: 1 }], ...more });
+    const fillingFit: Method["fit"] = async (data, params, context) => {
+      now += context.secondsMax;
+      return await fit(data, params, context);
+    };
+    return { ...method, fit: fillingFit };
+  };
+  const unpopularFirst: Partial<Method> = {
+    fit: async ({ itemCount }, params) =>
+      fittedLinear("bad", params, { itemCount, terms: [], bias: Float32Array.from({ length: itemCount }, (_, i) => i) }),
+  };
+
+  test("come last, and leave time for a final fit that is as long on more data", async () => {
+    const { tried, discarded } = await tryIn(100, [network("network", 2), named("closed", 30, {}, 1)]);
+    expect(order).toEqual(["closed 1", "network 1"]);
+    expect(given.at(-1)).toBeCloseTo(70 / 2.25, 0);
+    expect([tried.length, discarded.length]).toEqual([2, 0]);
+  });
+  test("that read histories as the best closed forms do come first, the others only if that kind is near the best", async () => {
+    const networks = [network("set", 1), network("sequence", 2, { readsOrder: true })];
+    await tryIn(100, [...networks, named("ridge", 1, { readsOrder: true }), named("items", 1)]);
+    expect(order.slice(2)).toEqual(["sequence 1", "set 1"]);
+    order = [];
+    const bad = { ...named("items", 1), ...unpopularFirst };
+    const { discarded } = await tryIn(100, [...networks, named("ridge", 1, { readsOrder: true }), bad]);
+    expect(order).toEqual(["ridge 1", "sequence 1"]);
+    expect(discarded).toMatchObject([{ method: "set", outcome: "left_out" }]);
+  });
+  test("are tried if no closed form reads histories as they do, and if they are the live version", async () => {
+    await tryIn(100, [network("sequence", 2, { readsOrder: true }), named("items", 1)]);
+    expect(order).toEqual(["items 1", "sequence 1"]);
+    order = [];
+    const methods = [network("set", 1), named("ridge", 1, { readsOrder: true }), { ...named("items", 1), ...unpopularFirst }];
+    await tryIn(100, methods, { live: { method: "set", params: { lambda: 1 } } });
+    expect(order).toEqual(["ridge 1", "set 1"]);
+  });
+  test("within the budget are never stopped, and on a machine half as fast the same models are tried and rank best", async () => {
+    const triedWith = async (slowness: number) => {
+      now = 0;
+      const bad = { ...named("closed", 5, {}, slowness), ...unpopularFirst };
+      const { tried, discarded } = await tryIn(100, [network("network", 20), bad, named("other", 5, {}, slowness)]);
+      expect(discarded).toEqual([]);
+      return tried.map(({ method }) => method.name);
+    };
+    expect(await triedWith(2)).toEqual(await triedWith(1));
+  });
 });
 test("the live version's settings are tried once", async () => {
   await tryIn(100, [named("cheap", 1)], { live: { method: "cheap", params: { lambda: 1 } } });
