@@ -58,7 +58,7 @@ export async function fitCandidate(
   context: TrialContext,
 ): Promise<{ readonly fitted: FittedModel; readonly seconds: number }> {
   const begin = context.clock();
-  const fitted = await stoppedAfter(secondsHard, context.signal, (signal) =>
+  const fitted = await stoppedAfter(secondsHard, context, (signal) =>
     fitOrReuse(method, data, params, {
       random: seededRandom(context.seed, 17),
       signal,
@@ -74,7 +74,7 @@ export async function fitCandidate(
 
 /** Fits, exports and evaluates a candidate within `secondsHard`. Throws as `fitCandidate` and `evaluate` do. */
 export async function runTrial(candidate: Candidate, task: TrialTask, context: TrialContext): Promise<Trial> {
-  return await stoppedAfter(task.secondsHard, context.signal, async (signal) => {
+  return await stoppedAfter(task.secondsHard, context, async (signal) => {
     const { fitted, seconds } = await fitCandidate(candidate, task, { ...context, signal });
     const served = { exported: fitted.export(context.budget), historyMax: fitted.historyMax };
     const { cases, positions, trainFraction } = task;
@@ -101,24 +101,28 @@ export async function runTrial(candidate: Candidate, task: TrialTask, context: T
   });
 }
 
-/** The result of the work. After the timeout the work is aborted, and the error says so. */
+/** The result of the work. After the timeout, by the context's clock, the work is aborted, and the error says so. */
 async function stoppedAfter<Result>(
   seconds: number,
-  signal: AbortSignal,
+  { clock, signal }: Pick<TrialContext, "clock" | "signal">,
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
-  const deadline = AbortSignal.timeout(Math.ceil(Math.min(seconds, TIMEOUT_SECONDS_MAX) * 1000));
+  const deadline = new AbortController();
+  const end = clock() + seconds;
+  const timer = setInterval(() => clock() >= end && deadline.abort(), DEADLINE_CHECK_MS);
   try {
-    return await work(AbortSignal.any([signal, deadline]));
+    return await work(AbortSignal.any([signal, deadline.signal]));
   } catch (error) {
     signal.throwIfAborted();
-    if (!deadline.aborted) throw error;
+    if (!deadline.signal.aborted) throw error;
     throw new Error(`it was stopped after ${Math.round(seconds)} s`, { cause: error });
+  } finally {
+    clearInterval(timer);
   }
 }
 
 const FIT_FRACTION = 0.7; // of a trial's progress; the rest is the evaluation
-const TIMEOUT_SECONDS_MAX = 1e6; // timers hold 31 bits of milliseconds
+const DEADLINE_CHECK_MS = 50;
 
 /** Bytes of the files that the edge loads for scoring. */
 export const bytesOf = ({ exported }: Served): number =>
