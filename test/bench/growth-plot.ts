@@ -13,18 +13,23 @@ const BOTTOM = 52;
 const LABEL_HEIGHT = 15;
 const COLORS = ["#b3261e", "#2a5db0", "#2e7d32", "#8e5a00", "#6a3fb5", "#00798c", "#5f6368"];
 
-/** Draws lines on two logarithmic axes as SVG with labels at their ends, readable on light and dark pages. */
-export function growthPlot(
-  series: readonly GrowthSeries[],
-  text: { title: string; sizes: string; unit: string },
-): string {
+export type GrowthText = { readonly title: string; readonly sizes: string; readonly unit: string };
+
+/**
+ * Draws lines as SVG with labels at their ends, readable on light and dark pages. The axis of sizes is logarithmic.
+ *
+ * @param axisOfValues `linearAxis` for values that differ by less than a factor of ten.
+ */
+export function growthPlot(series: readonly GrowthSeries[], text: GrowthText, axisOfValues = logAxis): string {
   const all = series.flatMap(({ points }) => points);
-  const [sizeDecades, valueDecades] = [
-    decadesOf(all.map(({ size }) => size)),
-    decadesOf(all.map(({ value }) => value)),
-  ];
-  const x = scaleOf(sizeDecades, [LEFT, WIDTH - RIGHT]);
-  const y = scaleOf(valueDecades, [HEIGHT - BOTTOM, TOP]);
+  const { at: x, ticks: sizes } = logAxis(
+    all.map(({ size }) => size),
+    [LEFT, WIDTH - RIGHT],
+  );
+  const { at: y, ticks: values } = axisOfValues(
+    all.map(({ value }) => value),
+    [HEIGHT - BOTTOM, TOP],
+  );
   const drawn = series.filter(({ points }) => points.length > 0);
   const labels = spread(drawn.map(({ points }) => y(points.at(-1)!.value)));
   return [
@@ -32,8 +37,8 @@ export function growthPlot(
     `<title>${escaped(text.title)}</title>`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>`,
     words(LEFT, 24, text.title, 'font-size="15" font-weight="bold"'),
-    ...powers(sizeDecades).map((size) => vertical(x(size), size)),
-    ...powers(valueDecades).map((value) => horizontal(y(value), value)),
+    ...sizes.map((size) => vertical(x(size), size)),
+    ...values.map((value) => horizontal(y(value), value)),
     words(LEFT, HEIGHT - 12, text.sizes),
     words(LEFT, TOP - 8, text.unit),
     ...drawn.map(({ name, points }, i) => {
@@ -49,19 +54,27 @@ export function growthPlot(
   ].join("\n");
 }
 
-type Decades = { readonly first: number; readonly last: number };
+/** Where values are drawn between two coordinates, and the values that have a line and a label. */
+type Axis = { readonly at: (value: number) => number; readonly ticks: readonly number[] };
 
-function decadesOf(values: readonly number[]): Decades {
+function logAxis(values: readonly number[], [from, to]: readonly [number, number]): Axis {
   const first = Math.floor(Math.log10(Math.min(...values)));
-  return { first, last: Math.max(first + 1, Math.ceil(Math.log10(Math.max(...values)))) };
+  const last = Math.max(first + 1, Math.ceil(Math.log10(Math.max(...values))));
+  return {
+    at: (value) => from + ((Math.log10(value) - first) / (last - first)) * (to - from),
+    ticks: Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i)),
+  };
 }
 
-const scaleOf =
-  ({ first, last }: Decades, [from, to]: readonly [number, number]) =>
-  (value: number) =>
-    from + ((Math.log10(value) - first) / (last - first)) * (to - from);
-
-const powers = ({ first, last }: Decades) => Array.from({ length: last - first + 1 }, (_, i) => 10 ** (first + i));
+/** A linear axis with a line for every twentieth. */
+export function linearAxis(values: readonly number[], [from, to]: readonly [number, number]): Axis {
+  const first = Math.floor(20 * Math.min(...values));
+  const last = Math.max(first + 1, Math.ceil(20 * Math.max(...values)));
+  return {
+    at: (value) => from + ((20 * value - first) / (last - first)) * (to - from),
+    ticks: Array.from({ length: last - first + 1 }, (_, i) => (first + i) / 20),
+  };
+}
 
 /** Positions of the labels, moved down where they would overlap. */
 function spread(wanted: readonly number[]): number[] {

@@ -5,7 +5,7 @@
  * shared/rank.ts.
  */
 
-import { fitSeconds as secondsForChoice } from "../../trainer/choose/budget.ts";
+import { FINAL_FIT_FRACTION, fitSeconds as secondsForChoice } from "../../trainer/choose/budget.ts";
 import { casesOfSplit } from "../../trainer/choose/evaluate/evaluation-cases.ts";
 import { selectModel } from "../../trainer/choose/select.ts";
 import { methodNamed } from "../../trainer/learn/blends.ts";
@@ -150,15 +150,15 @@ function qualityFigures(
 type AutomaticOptions = Saying & {
   readonly name: string;
   readonly seconds: number;
-  /** How many times slower than this machine the choice believes to run. */
-  readonly slowness?: number;
+  /** Seconds on the clock of the choice and of the final fit. Absent: the machine's. */
+  readonly clock?: () => number;
 };
 
 /** The service's automatic choice from the training part, evaluated on the test part. */
 export async function automatic(task: QualityTask, prepared: PreparedTask, options: AutomaticOptions) {
-  const { name, seconds, say, slowness = 1 } = options;
-  const begin = performance.now();
-  const clock = () => (slowness * (performance.now() - begin)) / 1000;
+  const { name, seconds, say, clock: time = () => performance.now() / 1000 } = options;
+  const begin = time();
+  const clock = () => time() - begin;
   const limits = { signal: new AbortController().signal, clock, memoryMbMax: 8000, budget: BUDGET, seed: SEED };
   let reportedAt = 0;
   const progress = (share: number, detail: string) => {
@@ -177,11 +177,10 @@ export async function automatic(task: QualityTask, prepared: PreparedTask, optio
     progress,
   });
   const { chosen } = selection;
-  const fitted = await methodNamed(chosen.method, METHODS)!.fit(
-    prepared.data,
-    chosen.params,
-    benchContext(seededRandom(SEED)),
-  );
+  const fitted = await methodNamed(chosen.method, METHODS)!.fit(prepared.data, chosen.params, {
+    ...benchContext(seededRandom(SEED)),
+    ...{ clock, secondsMax: FINAL_FIT_FRACTION * seconds },
+  });
   const judged = await judge(fitted, prepared.cases, task);
   const { recall, ndcg } = judged;
   say(`    chosen: ${chosen.method} ${JSON.stringify(chosen.params)}`);

@@ -66,3 +66,6 @@ const SECONDS_PER_INTERACTION = 4.5e-3;
  */
 export const fitSeconds = (interactions: number, secondsMax: number): number =>
   Math.min(secondsMax, Math.max(SECONDS_MIN, Math.round(SECONDS_PER_INTERACTION * interactions)));
+
+/** Seconds of the final fit as a fraction of those for choosing: more than any candidate had, because it learns from more data. */
+export const FINAL_FIT_FRACTION = 2 / 3;

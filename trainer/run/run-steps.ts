@@ -6,7 +6,7 @@ import { eventCount } from "../../shared/events/event-store.ts";
 import type { SessionRules } from "../../shared/manifest.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
 import type { ModelSpec } from "../../shared/model-spec.ts";
-import { fitSeconds } from "../choose/budget.ts";
+import { FINAL_FIT_FRACTION, fitSeconds } from "../choose/budget.ts";
 import { type Refit, refit } from "../choose/decide/refit.ts";
 import type { MetricAtK } from "../choose/evaluate/evaluate.ts";
 import { encodeDetail } from "../choose/report/evaluation-detail.ts";
@@ -129,8 +129,6 @@ async function eventsOf({ job, deps }: Run): Promise<FetchedEvents | undefined> 
 
 /** The part of the stage TRAINING that choosing takes, by its seconds; the final fit takes the rest. */
 const CHOICE_FRACTION = 0.7;
-/** Seconds of the final fit, as a part of those for choosing: more than any candidate had, because it learns from more data. */
-const FINAL_FIT_SECONDS = 2 / 3;
 
 /** The selection with its replay as bytes, so that the training part is not kept in memory. */
 export type ChosenModel = Omit<Selection, "replay"> & { readonly replay: Uint8Array };
@@ -173,7 +171,7 @@ export function fitOnAllData({ job: { settings }, deps }: Run, data: RunData, se
     methods: METHODS,
     choice: selection.chosen,
     halfLifeDays: selection.halfLifeDays,
-    secondsMax: FINAL_FIT_SECONDS * fitSeconds(dataset.items.length, fitSecondsMax),
+    secondsMax: FINAL_FIT_FRACTION * fitSeconds(dataset.items.length, fitSecondsMax),
     context: {
       budget: { weightBytesMax },
       memoryMbMax,

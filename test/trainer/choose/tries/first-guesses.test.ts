@@ -110,16 +110,20 @@ test("predictions follow the pace of earlier fits", async () => {
 describe("networks", () => {
   /** A network whose fit takes all of its time, and which needs at least `seconds`. */
   const network = (name: string, seconds: number, more: Partial<Method> = {}): Method => {
-    const { fit, ...method } = named(name, seconds, { fillsItsTime: true, grid: () => [{ lambda: 1 }], ...more });
+    const { fit: fitAtOnce, ...method } = named(name, seconds, { fillsItsTime: true, grid: () => [{ lambda: 1 }], ...more });
     const fillingFit: Method["fit"] = async (data, params, context) => {
       now += context.secondsMax;
-      return await fit(data, params, context);
+      return await fitAtOnce(data, params, context);
     };
     return { ...method, fit: fillingFit };
   };
   const unpopularFirst: Partial<Method> = {
     fit: async ({ itemCount }, params) =>
-      fittedLinear("bad", params, { itemCount, terms: [], bias: Float32Array.from({ length: itemCount }, (_, i) => i) }),
+      fittedLinear("bad", params, {
+        itemCount,
+        terms: [],
+        bias: Float32Array.from({ length: itemCount }, (_, i) => i),
+      }),
   };
 
   test("come last, and leave time for a final fit that is as long on more data", async () => {
@@ -142,7 +146,11 @@ describe("networks", () => {
     await tryIn(100, [network("sequence", 2, { readsOrder: true }), named("items", 1)]);
     expect(order).toEqual(["items 1", "sequence 1"]);
     order = [];
-    const methods = [network("set", 1), named("ridge", 1, { readsOrder: true }), { ...named("items", 1), ...unpopularFirst }];
+    const methods = [
+      network("set", 1),
+      named("ridge", 1, { readsOrder: true }),
+      { ...named("items", 1), ...unpopularFirst },
+    ];
     await tryIn(100, methods, { live: { method: "set", params: { lambda: 1 } } });
     expect(order).toEqual(["ridge 1", "set 1"]);
   });
