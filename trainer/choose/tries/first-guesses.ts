@@ -9,7 +9,6 @@ import {
   evaluationSeconds,
   isNear,
   obstacle,
-  REFIT_MARGIN,
   refitSeconds,
   type SelectState,
   scaled,
@@ -104,7 +103,9 @@ function secondsOfAll(state: SelectState, waiting: Iterable<readonly Candidate[]
   return fits + [...waiting].length * evaluationSeconds(state) + refit;
 }
 
-/** Tries the first setting that fits. A network may take as long as leaves the time for an equally long final fit. */
+/** Time for a network, as a fraction of what is left. An equally long final fit on more data, lists and blends need the rest. */
+const NETWORK_FRACTION = 1 / 3;
+
 async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[]): Promise<void> {
   const { discarded, tried, secondsLeft } = state;
   for (const candidate of grid) {
@@ -115,8 +116,7 @@ async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[]):
       discarded.push(leftOut(candidate, reason));
       continue;
     }
-    const secondsMax = (secondsLeft() - evaluationSeconds(state)) / (1 + REFIT_MARGIN);
-    const trial = await tryCandidate(state, candidate, { secondsMax });
+    const trial = await tryCandidate(state, candidate, { secondsMax: NETWORK_FRACTION * secondsLeft() });
     if (trial) return addTrial(state, trial);
   }
 }
