@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import { EvaluationReport } from "../../../shared/evaluation-report.ts";
 import { type SelectInput, type Selection, selectModel } from "../../../trainer/choose/select.ts";
@@ -116,6 +117,44 @@ describe("small data", () => {
   });
 });
 
+describe("a network that ranks best, under a clock that its fits advance", () => {
+  const choiceWith = async (slowness: number) => {
+    let now = 0;
+    const taking = (method: Method, own: Partial<Method>, secondsOf: (secondsMax: number) => number): Method => ({
+      ...method,
+      grid: (data) => method.grid(data).slice(0, 1),
+      ...own,
+      async fit(data, params, context) {
+        now += secondsOf(context.secondsMax);
+        await setTimeout(120); // the fit would be stopped now if its time were over
+        return await method.fit(data, params, context);
+      },
+    });
+    const cost = (seconds: number) => () => ({ seconds, memoryMb: 1 });
+    const plain = { ...(popularity as Method), name: "plain" };
+    const network = taking(ease as Method, { fillsItsTime: true, cost: cost(100) }, (secondsMax) => secondsMax);
+    const closed = taking(plain, { cost: cost(20) }, () => slowness * 20);
+    const { chosen, report } = await select({
+      methods: { popularity: popularity as Method, ease: network, plain: closed },
+      secondsMax: 600,
+      clock: () => now,
+    });
+    return {
+      winner: chosen,
+      stopped: report.candidates.filter(({ reason }) => reason.includes("stopped")),
+      now,
+    };
+  };
+  test("is never stopped within the budget, leaves the time for the final fit, and wins on a machine half as fast too", async () => {
+    for (const slowness of [1, 2]) {
+      const { winner, stopped, now } = await choiceWith(slowness);
+      expect(stopped).toEqual([]);
+      expect(JSON.stringify(winner)).toContain("ease"); // alone or in a blend
+      expect(now).toBeLessThan(600 / 2);
+    }
+  });
+});
+
 describe("the live version", () => {
   const params = { ...ease.grid(shop)[0]!, lambda: 300 };
   test("its settings are tried too, and compared on the same users", async () => {
@@ -217,6 +256,7 @@ test("with little time more than one method is tried, on few users", async () =>
     dataset: twoTastes({ users: 2400, items: 30, perUser: 5 }),
     methods: { popularity: popularity as Method, first: watched("first"), second: watched("second") },
     secondsMax: 6,
+    clock: () => 0, // on a busy machine, six seconds end before the second method
   });
   expect(new Set(tried)).toEqual(new Set(["first", "second"]));
   const losers = report.candidates.filter(({ outcome }) => outcome === "dropped").map(({ reason }) => reason);

@@ -1,7 +1,6 @@
 import { rowsOfSome } from "../splits/sample-users.ts";
 import { type Candidate, choiceOf, isSameChoice } from "./candidate.ts";
 import { dropped, leftOut } from "./discarded.ts";
-import { planRounds, type Round } from "./rounds.ts";
 import {
   addTrial,
   evaluationSeconds,
@@ -10,6 +9,7 @@ import {
   refitSeconds,
   type SelectState,
   scaled,
+  type TryOptions,
   tryCandidate,
 } from "./select-state.ts";
 import { byMetric, type Trial } from "./trial.ts";
@@ -35,45 +35,42 @@ export async function tune(state: SelectState): Promise<void> {
   }
 }
 
+/**
+ * Tries all settings if they fit the time. Otherwise a sample of the users decides which third of them is tried on all users. There is
+ * only one such round, because smaller samples are sparser than all users and so prefer stronger regularisation.
+ */
 async function tuneMethod(state: SelectState, grid: readonly Candidate[], secondsMax: number): Promise<void> {
   const { context, validation, discarded, metric } = state;
   const { train } = validation;
-  const samples = new Map([[1, train]]);
-  const sampleOf = (fraction: number) => {
-    if (!samples.has(fraction)) samples.set(fraction, rowsOfSome(train, fraction, context.seed));
-    return samples.get(fraction)!;
-  };
-  const secondsOf = (count: number, fraction: number) =>
+  const end = context.clock() + secondsMax;
+  const secondsOf = (count: number, data = train) =>
     grid
       .slice(0, count)
-      .reduce((sum, one) => sum + context.parts.secondsToFit(one, sampleOf(fraction)) + evaluationSeconds(state), 0);
-  const rounds = planRounds({ candidateCount: grid.length, trainUsers: train.userCount, secondsOf, secondsMax });
-  const end = context.clock() + secondsMax;
-  let candidates = grid.slice(0, rounds[0]?.tried ?? 0);
-  for (const candidate of grid.slice(candidates.length)) discarded.push(leftOut(candidate, NO_TIME));
-  for (const [r, round] of rounds.entries()) {
-    const within = { ...state, context: scaled(context, r / rounds.length, (r + 1) / rounds.length) };
-    const trials = await tryRound(within, candidates, { round, data: sampleOf(round.trainFraction), end });
-    if (round.trainFraction === 1) return;
-    for (const worse of trials.slice(round.keep)) discarded.push(dropped(worse, trials[0]!, metric));
-    candidates = trials.slice(0, round.keep).map(({ method, params }) => ({ method, params }));
-  }
+      .reduce((sum, one) => sum + context.parts.secondsToFit(one, data) + evaluationSeconds(state), 0);
+  if (secondsOf(grid.length) <= secondsMax) return void (await tryRound(state, grid, { end }));
+  const data = rowsOfSome(train, 1 / REDUCTION, context.seed);
+  const keptOf = (count: number) => Math.ceil(count / REDUCTION);
+  const fits = (count: number) => secondsOf(count, data) + secondsOf(keptOf(count)) <= secondsMax;
+  let count = grid.length;
+  while (count > 0 && !fits(count)) count--;
+  for (const candidate of grid.slice(count)) discarded.push(leftOut(candidate, NO_TIME));
+  const half = (from: number, to: number) => ({ ...state, context: scaled(context, from, to) });
+  const trials = await tryRound(half(0, 0.5), grid.slice(0, count), { sample: { data, fraction: 1 / REDUCTION }, end });
+  for (const worse of trials.slice(keptOf(count))) discarded.push(dropped(worse, trials[0]!, metric));
+  await tryRound(half(0.5, 1), trials.slice(0, keptOf(count)), { end });
 }
 
+const REDUCTION = 3;
 const NO_TIME = "left out: no time was left for it, and better guesses came first";
 
-type RoundTask = {
-  readonly round: Round;
-  readonly data: SelectState["validation"]["train"];
-  /** When the last trial may begin, by the clock. */
-  readonly end: number;
-};
+/** `end`: when the last trial may begin, by the clock. */
+type RoundTask = Pick<TryOptions, "sample"> & { readonly end: number };
 
 /** The trials of one round, the best first. Those on all training users are added to the state. */
-async function tryRound(state: SelectState, candidates: readonly Candidate[], { round, data, end }: RoundTask) {
+async function tryRound(state: SelectState, candidates: readonly Candidate[], { sample, end }: RoundTask) {
   const trials: Trial[] = [];
-  const { trainFraction: fraction } = round;
-  for (const [c, candidate] of candidates.entries()) {
+  for (const [c, { method, params }] of candidates.entries()) {
+    const candidate = { method, params };
     const context = scaled(state.context, c / candidates.length, (c + 1) / candidates.length);
     const secondsMax = (end - context.clock()) / (candidates.length - c);
     const reason = secondsMax > 0 ? obstacle(state, candidate) : NO_TIME;
@@ -81,11 +78,10 @@ async function tryRound(state: SelectState, candidates: readonly Candidate[], { 
       state.discarded.push(leftOut(candidate, reason));
       continue;
     }
-    const sample = fraction < 1 ? { sample: { data, fraction } } : {};
-    const trial = await tryCandidate({ ...state, context }, candidate, { ...sample, secondsMax });
+    const trial = await tryCandidate({ ...state, context }, candidate, { ...(sample && { sample }), secondsMax });
     if (!trial) continue;
-    if (fraction === 1) addTrial(state, trial);
-    else trials.push(trial);
+    if (sample) trials.push(trial);
+    else addTrial(state, trial);
   }
   return trials.sort(byMetric(state.metric));
 }

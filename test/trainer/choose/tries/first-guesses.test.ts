@@ -110,7 +110,11 @@ test("predictions follow the pace of earlier fits", async () => {
 describe("networks", () => {
   /** A network whose fit takes all of its time, and which needs at least `seconds`. */
   const network = (name: string, seconds: number, more: Partial<Method> = {}): Method => {
-    const { fit: fitAtOnce, ...method } = named(name, seconds, { fillsItsTime: true, grid: () => [{ lambda: 1 }], ...more });
+    const { fit: fitAtOnce, ...method } = named(name, seconds, {
+      fillsItsTime: true,
+      grid: () => [{ lambda: 1 }],
+      ...more,
+    });
     const fillingFit: Method["fit"] = async (data, params, context) => {
       now += context.secondsMax;
       return await fitAtOnce(data, params, context);

@@ -57,6 +57,21 @@ test("without time for one, nothing more is tried", async () => {
   expect([best, fittedOn]).toEqual([[3], []]);
   expect(discarded.map(({ outcome }) => outcome)).toEqual(["left_out", "left_out"]);
 });
+test("networks share the time for tuning evenly", async () => {
+  const given: number[] = [];
+  const { fit, ...network } = placing("a", [1, 2, 3, 0], { fillsItsTime: true });
+  const fitWithin: Method["fit"] = (data, params, context) => {
+    given.push(context.secondsMax);
+    now += context.secondsMax - 10;
+    return fit(data, params, context);
+  };
+  await tuned([{ ...network, fit: fitWithin }], 700);
+  const [first, ...others] = given;
+  expect(first).toBeCloseTo(700 / 3, 9);
+  const forTuning = (700 - first! - 1.25 * first!) / 2;
+  expect(others.length).toBe(3);
+  for (const seconds of others) expect(seconds).toBeCloseTo(forTuning / 3, 6);
+});
 test("methods far from the best are not tuned", async () => {
   const { tried } = await tuned([placing("good", [0, 1]), placing("bad", [10, 11])], 1000);
   expect(tried.map(({ method, params }) => [method.name, params.place])).toEqual([
