@@ -163,15 +163,18 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
 /** Tries candidates in all steps. Returns the cases that the remaining trials are evaluated on. */
 async function tryAll(state: SelectState): Promise<Uint32Array> {
   const { firstPositions, earlyPositions, positions } = state.validation;
-  const step = (from: number, to: number) => ({ ...state, context: scaled(state.context, from, to) });
-  const methods = await withColdPlaces(step(0.1, 0.12));
+  const step = (from: number, to: number) => ({ ...state, context: scaled(state.context, from / STEPS, to / STEPS) });
+  const methods = await withColdPlaces(step(1, 1));
   const at = (positions: Uint32Array, from: number, to: number) => ({ ...step(from, to), methods, positions });
-  await tryFirstGuesses(at(firstPositions, 0.12, 0.55));
-  const early = await onFurtherCases(at(firstPositions, 0.55, 0.65), earlyPositions);
-  await tune(at(early, 0.65, 0.8));
-  await tryBlend(at(early, 0.8, 0.9));
-  return await onFurtherCases(at(early, 0.9, 0.98), positions);
+  await tryFirstGuesses(at(firstPositions, 1, 6));
+  const early = await onFurtherCases(at(firstPositions, 6, 7), earlyPositions);
+  await tune(at(early, 7, 8));
+  await tryBlend(at(early, 8, 9));
+  return await onFurtherCases(at(early, 9, STEPS), positions);
 }
+
+/** Tenths of the progress: one for popularity, five for first guesses, one for every other step. */
+const STEPS = 10;
 
 /** Learns and evaluates attribute values within the training part, so that nothing of the validation part is known. */
 async function valuesFor(
@@ -181,7 +184,7 @@ async function valuesFor(
 ): Promise<(ChosenUserValues & { readonly served: ServedValues | undefined }) | undefined> {
   if (table === undefined) return undefined;
   const codes = codesOfUsers(table, train.userAttributes, train.userCount);
-  const report = (fraction: number) => progress(0.98 + 0.02 * fraction, "attributes of users without a history");
+  const report = () => progress(1, "attributes of users without a history");
   const chosen = await chooseUserValues({ train, codes, table, halfLifeDays, seed, signal, progress: report });
   const { choice } = chosen;
   return { ...chosen, served: choice && servedValues(train, { table, choice, halfLifeDays }) };
@@ -193,20 +196,15 @@ async function tryPopularity(input: SelectInput, context: TrialContext, metric: 
   const method = methods[POPULARITY];
   if (!method) throw new Error("The table of methods must have popularity: it is what others are compared with.");
   const plan = planSplit(dataset, { protocol, seed, includeSeen });
-  const task = { trainFraction: 1, secondsMax, secondsHard: 2 * secondsMax };
+  const task = { trainFraction: 1, secondsMax, secondsHard: secondsMax };
   const plain = validationOf(dataset, plan, { halfLifeDays: 0, seed, secondsMax });
   const grid = method.grid(plain.train);
+  const part = (i: number) => scaled(scaled(context, 0, 1 / STEPS), i / (grid.length + 1), (i + 1) / (grid.length + 1));
   const { cases } = plain.split;
   const trials: Trial[] = [];
   for (const [i, params] of grid.entries()) {
     const early = { ...task, data: plain.train, cases, positions: plain.earlyPositions };
-    trials.push(
-      await runTrial(
-        { method, params },
-        early,
-        scaled(context, (0.08 * i) / grid.length, (0.08 * (i + 1)) / grid.length),
-      ),
-    );
+    trials.push(await runTrial({ method, params }, early, part(i)));
   }
   trials.sort(byMetric(metric));
   const best = reliablyBest(trials, grid[0]!, { metric, seed });
@@ -215,7 +213,7 @@ async function tryPopularity(input: SelectInput, context: TrialContext, metric: 
   const validation = validationOf(dataset, plan, { halfLifeDays: params.halfLifeDays ?? 0, seed, secondsMax });
   const { train: data, positions, split } = validation;
   const whole = { ...task, data, cases: split.cases, positions };
-  const baseline = await runTrial({ method, params }, whole, scaled(context, 0.08, 0.1));
+  const baseline = await runTrial({ method, params }, whole, part(grid.length));
   return { validation, baseline, discarded };
 }
 

@@ -12,6 +12,7 @@ import {
   refitSeconds,
   type SelectState,
   scaled,
+  secondsForNetwork,
   tryCandidate,
 } from "./select-state.ts";
 import { meanOf } from "./trial.ts";
@@ -31,9 +32,9 @@ export async function tryFirstGuesses(state: SelectState): Promise<void> {
     .filter((grid) => grid.length > 0);
   const liveMethod = live && live.method !== POPULARITY && methodNamed(live.method, methods);
   if (live && liveMethod) grids.push([{ method: liveMethod, params: live.params }]);
-  const step = (from: number, to: number) => ({ ...state, context: scaled(state.context, from, to) });
+  const third = (i: number) => ({ ...state, context: scaled(state.context, i / 3, (i + 1) / 3) });
   await tryCheapestFirst(
-    step(0, 0.5),
+    third(0),
     grids.filter(([best]) => !isNetwork(best!)),
   );
   const networks = grids.filter(([best]) => isNetwork(best!));
@@ -43,7 +44,7 @@ export async function tryFirstGuesses(state: SelectState): Promise<void> {
     const own = networks.filter(([best]) => readsOrder(best!) === kind);
     const wanted = own.filter(([best]) => !isFar || isSameChoice(choiceOf(best!), live));
     for (const [best] of own.filter((grid) => !wanted.includes(grid))) discarded.push(leftOut(best!, FAR_KIND));
-    await tryCheapestFirst(step(0.5 + 0.25 * k, 0.75 + 0.25 * k), wanted);
+    await tryCheapestFirst(third(k + 1), wanted);
   }
   if (state.tried.length === 0) await tryLate(state, grids.flat());
 }
@@ -103,11 +104,8 @@ function secondsOfAll(state: SelectState, waiting: Iterable<readonly Candidate[]
   return fits + [...waiting].length * evaluationSeconds(state) + refit;
 }
 
-/** Time for a network, as a fraction of what is left. An equally long final fit on more data, lists and blends need the rest. */
-const NETWORK_FRACTION = 1 / 3;
-
 async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[]): Promise<void> {
-  const { discarded, tried, secondsLeft } = state;
+  const { discarded, tried } = state;
   for (const candidate of grid) {
     if (tried.some((trial) => isSameChoice(choiceOf(trial), choiceOf(candidate)))) return;
     if (discarded.some((one) => isSameChoice(one, choiceOf(candidate)))) continue;
@@ -116,7 +114,7 @@ async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[]):
       discarded.push(leftOut(candidate, reason));
       continue;
     }
-    const trial = await tryCandidate(state, candidate, { secondsMax: NETWORK_FRACTION * secondsLeft() });
+    const trial = await tryCandidate(state, candidate, { secondsMax: secondsForNetwork(state, candidate) });
     if (trial) return addTrial(state, trial);
   }
 }

@@ -37,6 +37,17 @@ export function refitSeconds({ tried, context }: SelectState, candidate?: Candid
   return REFIT_MARGIN * Math.max(own, tried[0]?.fitSeconds ?? 0);
 }
 
+/** Fraction of the time left that a step may take which could use any: a network's fit, further lists, tuning. */
+const TIME_FRACTION = 1 / 3;
+
+/** Seconds for a network's fit. Its final fit needs a little longer, and the blend with it, lists and tuning need the rest. */
+export const secondsForNetwork = ({ secondsLeft, context }: SelectState, network: Candidate): number =>
+  Math.max(context.parts.secondsToFit(network), TIME_FRACTION * secondsLeft());
+
+/** Seconds for a step after the first guesses, beside the final fit. */
+export const secondsForStep = (state: SelectState): number =>
+  TIME_FRACTION * Math.max(0, state.secondsLeft() - refitSeconds(state));
+
 /** Predicted seconds of evaluating one candidate, by how long the evaluations took so far. */
 export function evaluationSeconds({ validation, positions, tried }: SelectState): number {
   const predicted = secondsPerList(validation.dataset.itemCount);

@@ -6,22 +6,19 @@ import {
   evaluationSeconds,
   nearTheBest,
   obstacle,
-  refitSeconds,
   type SelectState,
   scaled,
+  secondsForStep,
   type TryOptions,
   tryCandidate,
 } from "./select-state.ts";
 import { byMetric, type Trial } from "./trial.ts";
 
-/** Fraction of the time left, beside the final fit, for tuning; blends and the last round have the rest. */
-const TIME_FRACTION = 1 / 2;
-
 /** Tries further settings of the methods near the best, by successive halving, in the time that is left. */
 export async function tune(state: SelectState): Promise<void> {
-  const { context, secondsLeft, validation } = state;
+  const { context, validation } = state;
   const methods = [...new Set(nearTheBest(state).map(({ method }) => method))];
-  const end = context.clock() + TIME_FRACTION * (secondsLeft() - refitSeconds(state));
+  const end = context.clock() + secondsForStep(state);
   for (const [m, method] of methods.entries()) {
     const isNew = (candidate: Candidate) =>
       ![...state.tried.map(choiceOf), ...state.discarded].some((one) => isSameChoice(choiceOf(candidate), one));
