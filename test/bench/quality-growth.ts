@@ -6,7 +6,8 @@
  * Every point is a choice and a final fit of its own within that budget, because a smaller budget also plans differently. The best trial
  * so far within one long choice would not show this. A fifth of the largest budget should reach 99 % of its NDCG.
  *
- * Seconds are CPU seconds of all threads, so other work on the machine changes nothing. On the slower machine everything takes twice as many.
+ * Seconds are CPU seconds of all threads, so other work on the machine changes nothing. On the slower machine everything takes twice
+ * as many.
  */
 import { writeFile } from "node:fs/promises";
 import { type Bench, compared, type Figure } from "./bench.ts";
