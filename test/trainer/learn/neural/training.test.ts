@@ -1,4 +1,4 @@
-import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type { FitContext } from "../../../../trainer/learn/model.ts";
 import {
   learningRateAt,
@@ -7,7 +7,7 @@ import {
   trainEpochs,
 } from "../../../../trainer/learn/neural/training.ts";
 import { parameter } from "../../../../trainer/learn/numerics/autodiff/parameters.ts";
-import { fitContext } from "../../../fixtures/fit-context.ts";
+import { fitContext as plainContext } from "../../../fixtures/fit-context.ts";
 
 /** A clock that only `advance` moves. */
 let nowMs = 0;
@@ -16,9 +16,8 @@ const advance = (ms: number) => {
 };
 beforeEach(() => {
   nowMs = 0;
-  const clock = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
-  onTestFinished(() => clock.mockRestore());
 });
+const fitContext = (): FitContext => ({ ...plainContext(), clock: () => nowMs / 1000 });
 
 const PLAN: TrainingPlan = {
   epochs: 20,
