@@ -37,16 +37,15 @@ export function refitSeconds({ tried, context }: SelectState, candidate?: Candid
   return REFIT_MARGIN * Math.max(own, tried[0]?.fitSeconds ?? 0);
 }
 
-/** Fraction of the time left that a step may take which could use any: a network's fit, further lists, tuning. */
-const TIME_FRACTION = 1 / 3;
+/** Fraction of the time left for a network. Its final fit needs a little longer; its blend, lists and tuning need the rest. */
+const NETWORK_FRACTION = 1 / 3;
 
-/** Seconds for a network's fit. Its final fit needs a little longer, and the blend with it, lists and tuning need the rest. */
+/** Seconds that a network's fit may take: at least its shortest worthwhile training. */
 export const secondsForNetwork = ({ secondsLeft, context }: SelectState, network: Candidate): number =>
-  Math.max(context.parts.secondsToFit(network), TIME_FRACTION * secondsLeft());
+  Math.max(context.parts.secondsToFit(network), NETWORK_FRACTION * secondsLeft());
 
-/** Seconds for a step after the first guesses, beside the final fit. */
-export const secondsForStep = (state: SelectState): number =>
-  TIME_FRACTION * Math.max(0, state.secondsLeft() - refitSeconds(state));
+/** Seconds that are left beside the final fit of the best trial so far. */
+export const secondsToSpend = (state: SelectState): number => Math.max(0, state.secondsLeft() - refitSeconds(state));
 
 /** Predicted seconds of evaluating one candidate, by how long the evaluations took so far. */
 export function evaluationSeconds({ validation, positions, tried }: SelectState): number {
