@@ -50,7 +50,7 @@ const RETURN = query(
     .array(Detail)
     .max(RETURN_MAX)
     .meta({ examples: [["scores", "reasons"]] }),
-  "Any of scores, metadata and reasons, separated by commas. The answer is then an object.",
+  "Any of scores, metadata, reasons and history, separated by commas. The answer is then an object.",
 );
 const ITEM_IDS = query(
   "item_ids",

@@ -37,6 +37,8 @@ export type RankAnswer = {
   readonly ignoredInteractions: number;
   /** The number of ids in `itemIds` and among the pinned ones that the model does not know. */
   readonly unknownItems: number;
+  /** What the scores were computed from. */
+  readonly history: History;
   /** If wanted: each item's score after boosts, in standard deviations above the mean of the catalog. */
   readonly scores?: readonly number[];
   /** If wanted: each item's reasons. */
@@ -70,6 +72,7 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   return {
     items,
     strategy,
+    history,
     ignoredInteractions: similarTo === undefined ? request.session.length - session.length : 0,
     unknownItems: unknownCount(request.itemIds, snapshot) + unknownCount(request.shaping?.pinned, snapshot),
     ...(request.wanted?.scores && shaped && { scores: items.map(shaped.scoreOf) }),

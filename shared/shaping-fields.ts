@@ -13,7 +13,7 @@ const CAP_MAX = 500;
 const PINNED_MAX = 20;
 const SEED_MAX = 2 ** 32 - 1;
 
-export const Detail = z.enum(["scores", "metadata", "reasons"]);
+export const Detail = z.enum(["scores", "metadata", "reasons", "history"]);
 export type Detail = z.infer<typeof Detail>;
 
 export const RETURN_MAX = 10;
@@ -25,7 +25,7 @@ export const Return = z
     description:
       "If present, the answer is an object instead of an array. `scores`: standard deviations above the mean score of the catalog, " +
       "comparable within this answer. `metadata`: the item's attributes. `reasons`: at most three items of the history that " +
-      "contributed most, with their shares of all positive contributions.",
+      "contributed most, with their shares of all positive contributions. `history`: what the list was computed from, newest first.",
     examples: [["scores", "reasons"]],
   });
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union, overload
 from urllib.parse import quote, urlencode, urlsplit
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import NotRequired, Unpack
 
 Id = Union[str, int]
-Detail = Literal["scores", "metadata", "reasons"]
+Detail = Literal["scores", "metadata", "reasons", "history"]
 Json = dict[str, Any]
 
 
@@ -50,6 +50,7 @@ class RankedItems(TypedDict):
     """The answer of a call that sends `return_`. Each item has `item_id` and what was asked for."""
 
     items: list[Json]
+    history: NotRequired[list[Json]]
     rank_id: str
     version: str
     strategy: str

@@ -58,6 +58,21 @@ test("a user's stored history gives reasons too, and ids keep their type", async
   });
 });
 
+test("the history is what the list was computed from, newest first", async () => {
+  const historyOf = async (path: string, body?: object) => (await ask<Ranked>(path, body)).history;
+  expect(await historyOf("/v0/models/numbers/rank?user_id=ann&return=history")).toEqual([
+    { item_id: 101, age_days: expect.any(Number) },
+    { item_id: 100, age_days: expect.any(Number) },
+  ]);
+  const body = { user_id: "ann", interactions: [{ item_id: "i5" }], return: ["history", "metadata"] };
+  const history = (await historyOf(RANK, body)) as { item_id: string; age_days: number }[];
+  expect(history[0]).toEqual({ item_id: "i5", age_days: 0, metadata: { category: "hats", price: 50 } });
+  expect(history.slice(1).map(({ item_id }) => item_id)).toEqual(["i1", "i0"]);
+  expect(history[2]!.age_days).toBeGreaterThan(history[1]!.age_days);
+  expect(await historyOf(`${RANK}?return=history`)).toEqual([]);
+  expect(await historyOf(`${RANK}?user_id=ann&return=metadata`)).toBeUndefined();
+});
+
 test("popular answers have scores, and no reasons", async () => {
   const { items, strategy } = await ask<Ranked>(`${RANK}?return=scores,reasons&limit=2`);
   expect([strategy, items.map(({ reasons }) => reasons)]).toEqual(["popular", [[], []]]);

@@ -102,7 +102,7 @@ test("similar items, by body and by query", () => {
 test.each<[object, string, string, string]>([
   [{ item_ids: [] }, "/item_ids", "invalid_parameter", "at least 1 entry long"],
   [{ item_ids: Array(1001).fill(1) }, "/item_ids", "invalid_parameter", "at most 1000"],
-  [{ return: ["score"] }, "/return/0", "invalid_parameter", '"scores" or "metadata" or "reasons"'],
+  [{ return: ["score"] }, "/return/0", "invalid_parameter", '"scores" or "metadata" or "reasons" or "history"'],
   [{ boosts: [{ by: 1 }] }, "/boosts/0/retrieval", "missing_field", "is required"],
   [{ boosts: [{ retrieval: [], by: 1 }] }, "/boosts/0/retrieval", "invalid_parameter", "must be an object"],
   [{ boosts: [{ retrieval: {}, by: 11 }] }, "/boosts/0/by", "invalid_parameter", "at most 10"],
