@@ -69,6 +69,9 @@ export const DryRun = z.looseObject({
       estimated_cost_usd: z.number().nullable(),
     }),
   ),
+  example_users: z
+    .array(z.object({ user_id: z.string(), rows: z.int() }))
+    .meta({ description: "At most 20 users among the rows that were read, from the most rows to the fewest." }),
   item_attributes: z.array(AttributeDescription),
   user_attributes: z.array(AttributeDescription),
   predicted_training: z.object({ rows: z.number(), seconds: z.number() }).nullable(),

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { ItemIdType } from "../../../shared/ids.ts";
 import type { AttributeDescription } from "../../../shared/model-record.ts";
-import type { SampleRow } from "./dry-run-sample.ts";
+import type { ExampleUser, SampleRow } from "./dry-run-sample.ts";
 
 /** A problem that a creation body would lead to. */
 export type DryRunProblem = {
@@ -31,6 +31,8 @@ export type DryRunReport = {
   ok: boolean;
   item_id_type: ItemIdType | null;
   readonly queries: QueryReport[];
+  /** Users among the sample's rows, the one with the most rows first. */
+  example_users: readonly ExampleUser[];
   item_attributes: Attributes;
   user_attributes: Attributes;
   /** Null when the number of rows is unknown. */

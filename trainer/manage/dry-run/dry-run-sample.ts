@@ -1,5 +1,6 @@
 /** The first rows of a staged query in the form in which a report shows them. */
 import { DuckDBListValue, DuckDBTimestampTZValue, DuckDBTimestampValue, type DuckDBValue } from "@duckdb/node-api";
+import type { StagedInteractions } from "../../read/dataset/check-interactions.ts";
 import type { StagedTable, Staging } from "../../read/dataset/staging.ts";
 
 /** A value of a sample: JSON, with times as RFC 3339 and large integers as text. */
@@ -7,6 +8,7 @@ export type SampleValue = string | number | boolean | null | readonly SampleValu
 export type SampleRow = Readonly<Record<string, SampleValue>>;
 
 const ROWS = 5;
+const USERS = 20;
 const TEXT_MAX = 200;
 const LIST_MAX = 20;
 
@@ -17,6 +19,18 @@ export async function sampleRows({ connection }: Staging, table: StagedTable): P
   return reader
     .getRows()
     .map((row) => Object.fromEntries(row.map((value, i) => [table.columns[i]!.name, shown(value)])));
+}
+
+export type ExampleUser = { readonly user_id: string; readonly rows: number };
+
+/** Users of the sample, evenly spread from the one with the most rows to the one with the fewest. Their ids must be numbered. */
+export async function exampleUsers({ connection }: Staging, { acceptedSql }: StagedInteractions): Promise<ExampleUser[]> {
+  const reader = await connection.runAndReadAll(`
+    SELECT text, rows FROM (
+      SELECT text, count(*) AS rows, count(*) OVER () AS users, row_number() OVER (ORDER BY count(*) DESC, text) - 1 AS place
+      FROM ${acceptedSql} AS accepted JOIN users ON users.key = accepted.user_id GROUP BY text
+    ) WHERE place % ceil(users / ${USERS}) = 0 ORDER BY place`);
+  return reader.getRows().map(([text, rows]) => ({ user_id: String(text), rows: Number(rows) }));
 }
 
 /** Bytes that BigQuery counts for a row of the sample (its documentation: "Data type sizes"); 0 without rows. */

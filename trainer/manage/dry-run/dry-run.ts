@@ -29,7 +29,7 @@ import { countRejected, describeRejected, type Rejected } from "../../read/rules
 import { NOT_ENOUGH_EVENTS, orNotEnough } from "../../run/not-enough-events.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import type { DryRunProblem, DryRunReport, QueryReport } from "./dry-run-report.ts";
-import { meanRowBytes, sampleRows } from "./dry-run-sample.ts";
+import { exampleUsers, meanRowBytes, sampleRows } from "./dry-run-sample.ts";
 import { predictedSeconds } from "./predict-training.ts";
 
 export type DryRunOptions = {
@@ -63,6 +63,7 @@ export async function dryRun(
     ok: true,
     item_id_type: null,
     queries: [],
+    example_users: [],
     item_attributes: [],
     user_attributes: [],
     predicted_training: null,
@@ -159,9 +160,10 @@ function addFault(trial: Trial, severity: DryRunProblem["severity"], error: Stag
 
 /** A fault of the beginning of a query is a warning, since later rows may not have it. */
 async function checkAccepted(trial: Trial, checked: StagedInteractions, { table, isWhole }: Sample): Promise<void> {
-  const { spec, staging } = trial;
+  const { spec, staging, report } = trial;
   const { label } = spec.schema.interaction;
   await numberIds(staging, checked, null);
+  report.example_users = await exampleUsers(staging, checked);
   const { interactions, sessions, duplicates } = await readInteractions(staging, checked, { tieOrder: "hash" });
   const among = isWhole ? "" : `Among the first ${table.rows} rows: `;
   try {

@@ -51,6 +51,11 @@ test("the report of good rows has columns, types, sizes, attributes and no probl
       { name: "l", type: "BIGINT" },
     ],
   });
+  expect(report.example_users).toHaveLength(17); // every third of the 50 users
+  expect(report.example_users.slice(0, 2)).toEqual([
+    { user_id: "u0", rows: 40 },
+    { user_id: "u11", rows: 40 }, // by their ids as text: u0, u1, u10, u11
+  ]);
   expect(report.queries[0]!.sample).toHaveLength(5);
   expect(report.queries[0]!.sample[1]).toEqual({ u: "u1", i: 1, t: T + 1, l: 1 });
   expect(report.predicted_training).toEqual({ rows: 2000, seconds: 7 });
