@@ -1,5 +1,6 @@
 import { ConditionForm } from "./condition-form.tsx";
-import type { Boost } from "./try-request.ts";
+import { conditionsIn, textOf, withCondition } from "./filter-conditions.ts";
+import { type Boost, objectIn } from "./try-request.ts";
 
 const BY_DEFAULT = 0.5;
 
@@ -10,9 +11,9 @@ export function Boosts({ boosts, onChange }: { boosts: readonly Boost[]; onChang
       <legend>Boosts</legend>
       {boosts.map(({ retrieval, by }, at) => (
         <div key={retrieval} class="boost">
-          <code>{retrieval}</code>
           <label>
-            by {by.toFixed(1)}
+            {nameOf(retrieval)}: {by > 0 && "+"}
+            {by.toFixed(1)}
             <input
               type="range"
               min="-3"
@@ -25,7 +26,7 @@ export function Boosts({ boosts, onChange }: { boosts: readonly Boost[]; onChang
           <button
             type="button"
             class="plain"
-            aria-label={`Remove the boost ${retrieval}`}
+            aria-label={`Remove the boost: ${nameOf(retrieval)}`}
             onClick={() => onChange(boosts.toSpliced(at, 1))}
           >
             Remove
@@ -35,7 +36,7 @@ export function Boosts({ boosts, onChange }: { boosts: readonly Boost[]; onChang
       <ConditionForm
         action="Boost it"
         onAdd={(condition) => {
-          const retrieval = JSON.stringify(condition);
+          const retrieval = JSON.stringify(withCondition({}, condition));
           const others = boosts.filter((boost) => boost.retrieval !== retrieval);
           onChange([...others, { retrieval, by: BY_DEFAULT }]);
         }}
@@ -43,3 +44,8 @@ export function Boosts({ boosts, onChange }: { boosts: readonly Boost[]; onChang
     </fieldset>
   );
 }
+
+const nameOf = (retrieval: string): string =>
+  conditionsIn(objectIn(retrieval) ?? {})
+    .map(textOf)
+    .join(" and ");

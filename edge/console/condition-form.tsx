@@ -1,16 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
-import { knownItems, valuesOf } from "./known-items.ts";
+import { COMPARISONS, type Condition } from "./filter-conditions.ts";
+import { attributeNames, exampleOf, valuesOf } from "./known-items.ts";
 import { Choice, Field } from "./widgets.tsx";
-
-const COMPARISONS = [
-  ["$eq", "is"],
-  ["$ne", "is not"],
-  ["$lt", "is below"],
-  ["$gte", "is at least"],
-] as const;
-
-export type Condition = Readonly<Record<string, unknown>>;
 
 /** A condition on an attribute, without writing JSON. It offers the values that items have. */
 export function ConditionForm({ action, onAdd }: { action: string; onAdd: (condition: Condition) => void }) {
@@ -18,11 +10,11 @@ export function ConditionForm({ action, onAdd }: { action: string; onAdd: (condi
   const comparison = useSignal<string>("$eq");
   const text = useSignal("");
   const listId = useId();
-  const names = [...new Set([...knownItems.value.values()].slice(0, 20).flatMap(Object.keys))];
+  const names = attributeNames();
   if (names.length === 0) return null;
+  const example = exampleOf(attribute.value);
   const add = () => {
-    const value = typed(attribute.value, text.value);
-    onAdd({ [attribute.value]: comparison.value === "$eq" ? value : { [comparison.value]: value } });
+    onAdd({ attribute: attribute.value, operator: comparison.value, value: typed(example, text.value) });
     text.value = "";
   };
   return (
@@ -33,6 +25,7 @@ export function ConditionForm({ action, onAdd }: { action: string; onAdd: (condi
         options={[["", "choose"], ...names.map((name) => [name, name] as const)]}
         onChange={(name) => {
           attribute.value = name;
+          text.value = "";
         }}
       />
       {attribute.value && (
@@ -45,23 +38,41 @@ export function ConditionForm({ action, onAdd }: { action: string; onAdd: (condi
               comparison.value = operator;
             }}
           />
-          <Field label="Value">
-            {(id) => (
-              <input
-                id={id}
-                list={listId}
-                value={text.value}
-                onInput={(event) => {
-                  text.value = event.currentTarget.value;
-                }}
-              />
-            )}
-          </Field>
-          <datalist id={listId}>
-            {valuesOf(attribute.value).map((value) => (
-              <option key={value} value={value} />
-            ))}
-          </datalist>
+          {typeof example === "boolean" ? (
+            <Choice
+              label="Value"
+              value={text.value}
+              options={[
+                ["", "choose"],
+                ["true", "yes"],
+                ["false", "no"],
+              ]}
+              onChange={(value) => {
+                text.value = value;
+              }}
+            />
+          ) : (
+            <>
+              <Field label="Value">
+                {(id) => (
+                  <input
+                    id={id}
+                    list={listId}
+                    autocomplete="off"
+                    value={text.value}
+                    onInput={(event) => {
+                      text.value = event.currentTarget.value;
+                    }}
+                  />
+                )}
+              </Field>
+              <datalist id={listId}>
+                {valuesOf(attribute.value).map((value) => (
+                  <option key={value} value={value} />
+                ))}
+              </datalist>
+            </>
+          )}
           <button type="button" disabled={text.value === ""} onClick={add}>
             {action}
           </button>
@@ -71,9 +82,8 @@ export function ConditionForm({ action, onAdd }: { action: string; onAdd: (condi
   );
 }
 
-/** The text as a value of the attribute's type. */
-function typed(attribute: string, text: string): unknown {
-  const example = [...knownItems.value.values()].map((item) => item[attribute]).find((value) => value != null);
+/** The text as a value of the same type as the example. */
+function typed(example: unknown, text: string): unknown {
   if (typeof example === "number") return Number(text);
   return typeof example === "boolean" ? text === "true" : text;
 }

@@ -1,6 +1,9 @@
 /** Numbers, times and metrics as the console writes them. */
 import type { EvaluationReport, ModelRecord } from "../client/shortlist.ts";
 
+/** Up to this width in pixels one column holds everything, so that long parts are short at first. */
+export const PHONE_WIDTH = 768;
+
 export const count = (value: number | null | undefined): string => value?.toLocaleString("en-US") ?? "–";
 export const metric = (value: number | null | undefined): string => value?.toFixed(4) ?? "–";
 export const percent = (share: number, digits = 0): string => `${(100 * share).toFixed(digits)}\u00a0%`;
@@ -20,6 +23,7 @@ export function seconds(value: number | null | undefined): string {
 }
 
 const UNITS = [
+  ["month", 2_629_800],
   ["day", 86_400],
   ["hour", 3600],
   ["minute", 60],
@@ -27,9 +31,9 @@ const UNITS = [
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
 /** A time beside now, such as "2 hours ago". */
-export function ago(time: string | null | undefined): string {
+export function ago(time: string | number | null | undefined): string {
   if (!time) return "never";
-  const elapsed = (Date.parse(time) - Date.now()) / 1000;
+  const elapsed = (new Date(time).getTime() - Date.now()) / 1000;
   const [unit, length] = UNITS.find(([, length]) => Math.abs(elapsed) >= length) ?? ["second", 1];
   return RELATIVE.format(Math.round(elapsed / length), unit);
 }

@@ -6,6 +6,8 @@ export type Attributes = Readonly<Record<string, unknown>>;
 
 const KNOWN_MAX = 5000;
 const SAMPLE_ITEMS = 500;
+/** Items whose attributes are offered: each item of a version names all of them. */
+const NAMED_ITEMS = 20;
 const VALUES_MAX = 100;
 const TITLE_NAMES = /^(title|name|item_name|item_title|product_name|product_title|movie_title|headline)$/i;
 const IMAGE_NAMES = /image|img|picture|photo|thumb|poster|cover/i;
@@ -13,8 +15,8 @@ const IMAGE_NAMES = /image|img|picture|photo|thumb|poster|cover/i;
 /** By id as text: events have ids as text, also where answers have numbers. */
 export const knownItems = signal<ReadonlyMap<string, Attributes>>(new Map());
 
-export function rememberItems({ items }: RankedItems): void {
-  const found = items.filter(({ metadata }) => metadata !== undefined);
+export function rememberItems({ items, history = [] }: RankedItems): void {
+  const found = [...items, ...history].filter(({ metadata }) => metadata !== undefined);
   if (found.length === 0) return;
   const all = [...knownItems.value, ...found.map(({ item_id, metadata }) => [String(item_id), metadata!] as const)];
   knownItems.value = new Map(all.slice(-KNOWN_MAX));
@@ -27,14 +29,6 @@ export function forgetItems(): void {
 /** Learns popular items, from whose attributes forms take the values that they offer. */
 export async function loadSample(client: Shortlist, model: string, signal: AbortSignal): Promise<void> {
   rememberItems(await client.rank(model, { limit: SAMPLE_ITEMS, return: ["metadata"] }, { signal }));
-}
-
-/** Learns the items that a list gives as reasons. */
-export async function loadReasons(client: Shortlist, model: string, ranked: RankedItems, signal: AbortSignal) {
-  const ids = new Set(ranked.items.flatMap(({ reasons }) => reasons?.map(({ item_id }) => item_id) ?? []));
-  const item_ids = [...ids].filter((id) => !knownItems.value.has(String(id))).slice(0, SAMPLE_ITEMS);
-  if (item_ids.length === 0) return;
-  rememberItems(await client.rank(model, { item_ids, limit: item_ids.length, return: ["metadata"] }, { signal }));
 }
 
 /** The item's title, or its id. */
@@ -65,7 +59,17 @@ export function valuesOf(attribute: string): string[] {
 }
 
 /** The attributes of known items. */
-export function attributeNames(): string[] {
-  const [first] = knownItems.value.values();
-  return Object.keys(first ?? {});
+export const attributeNames = (): string[] => [
+  ...new Set([...knownItems.value.values()].slice(0, NAMED_ITEMS).flatMap(Object.keys)),
+];
+
+/** A value of the attribute; undefined if no known item has one. */
+export const exampleOf = (attribute: string): unknown =>
+  [...knownItems.value.values()].map((item) => item[attribute]).find((value) => value != null);
+
+/** An attribute's value as text. */
+export function shownValue(value: unknown): string {
+  if (Array.isArray(value)) return value.join(", ");
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return typeof value === "string" ? value.replace(/T00:00:00(\.000)?Z$/, "") : String(value);
 }

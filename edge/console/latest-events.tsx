@@ -10,7 +10,7 @@ export function LatestEvents({ events }: { events: UserEvents["events"] }) {
   return (
     <fieldset>
       <legend>Newest events</legend>
-      <ul class="session">
+      <ul class="entries">
         {events.slice(0, SHOWN).map(({ event_id, type, item_id, created_at }) => (
           <li key={event_id}>
             {type} {titleOf(item_id)} <span class="quiet">{ago(created_at)}</span>

@@ -1,6 +1,6 @@
 import type { ItemId, RankedItems } from "../client/shortlist.ts";
 import { percent } from "./figures.ts";
-import { type Attributes, imageOf, otherAttributes, titleOf } from "./known-items.ts";
+import { type Attributes, imageOf, otherAttributes, shownValue, titleOf } from "./known-items.ts";
 
 type Item = RankedItems["items"][number];
 
@@ -50,7 +50,7 @@ function RankedItem({ item, share, eventTypes, onPick, onEvent }: Handlers & { i
           <code>{item.item_id}</code>
           {otherAttributes(attributes).map(([name, value]) => (
             <span key={name}>
-              {name} <b>{shown(value)}</b>
+              {name} <b>{shownValue(value)}</b>
             </span>
           ))}
         </p>
@@ -84,10 +84,4 @@ function Reasons({ reasons }: { reasons: NonNullable<Item["reasons"]> }) {
       {reasons.map(({ item_id, share }) => `${titleOf(item_id)} (${percent(share)})`).join(", ")}
     </p>
   );
-}
-
-function shown(value: unknown): string {
-  if (Array.isArray(value)) return value.join(", ");
-  if (typeof value === "boolean") return value ? "yes" : "no";
-  return typeof value === "string" ? value.replace(/T00:00:00(\.000)?Z$/, "") : String(value);
 }

@@ -6,18 +6,34 @@ import { client } from "./session.ts";
 import { scenarioOf, type TryForm } from "./try-request.ts";
 import { Problem, Table, TextField } from "./widgets.tsx";
 
+type Props = {
+  readonly model: string;
+  /** The scenarios that there are. */
+  readonly names: readonly string[];
+  readonly form: TryForm;
+  readonly onChange: (part: Partial<TryForm>) => void;
+  readonly onSaved: () => void;
+};
+
 /** Saves filter, boosts and the other settings under a name, and says what they cost in quality. */
-export function SaveScenario({ model, form, onSaved }: { model: string; form: TryForm; onSaved: () => void }) {
-  const name = useSignal("");
+export function SaveScenario({ model, names, form, onChange, onSaved }: Props) {
+  const { name } = form;
   const saved = useSignal<string | undefined>(undefined);
   const cost = useSignal<ScenarioAnswer | undefined>(undefined);
   const save = useAction(async () => {
     saved.value = cost.value = undefined;
-    await client.value.storeScenario(model, name.value, scenarioOf(form));
-    saved.value = name.value;
+    await client.value.storeScenario(model, name, scenarioOf(form));
+    saved.value = name;
     onSaved();
-    cost.value = await client.value.evaluate(model, { scenario: name.value });
+    cost.value = await client.value.evaluate(model, { scenario: name });
   });
+  if (form.scenario)
+    return (
+      <section class="block">
+        <h2>Save it as a scenario</h2>
+        <p class="quiet">This call names the scenario {form.scenario}. Edit its settings to save them changed.</p>
+      </section>
+    );
   return (
     <section class="block">
       <h2>Save it as a scenario</h2>
@@ -34,15 +50,13 @@ export function SaveScenario({ model, form, onSaved }: { model: string; form: Tr
       >
         <TextField
           label="Name of the scenario"
-          value={name.value}
+          value={name}
           placeholder="home"
           required
-          onInput={(text) => {
-            name.value = text;
-          }}
+          onInput={(text) => onChange({ name: text })}
         />
         <button type="submit" disabled={save.isRunning}>
-          Save
+          {names.includes(name) ? `Replace ${name}` : "Save"}
         </button>
       </form>
       <p role="status">

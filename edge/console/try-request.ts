@@ -28,6 +28,8 @@ export type TryForm = {
   /** Whether the model's item ids are integers. */
   readonly integerIds: boolean;
   readonly excludeSeen: boolean;
+  /** The name under which the settings are saved. */
+  readonly name: string;
 };
 
 export const EMPTY_FORM: TryForm = {
@@ -45,6 +47,7 @@ export const EMPTY_FORM: TryForm = {
   seed: "",
   integerIds: false,
   excludeSeen: true,
+  name: "",
 };
 
 /** The object in a text of JSON; undefined if it is none. Empty text is the empty object. */
@@ -99,5 +102,24 @@ export function scenarioOf(form: TryForm): Scenario {
     }),
     ...(pinned.length > 0 && { pinned }),
     ...(!form.excludeSeen && { exclude_seen: false }),
+  };
+}
+
+/** The form with the settings of the scenario that it names instead of its own. */
+export function withScenario(form: TryForm, scenario: Scenario): TryForm {
+  const { retrieval, boosts, max_per_value, exclude_seen, seed, pinned, limit } = scenario;
+  const { user, session, only, integerIds } = form;
+  return {
+    ...EMPTY_FORM,
+    ...{ user, session, only, integerIds, name: form.scenario },
+    limit: limit ?? null,
+    retrieval: retrieval ? JSON.stringify(retrieval) : "",
+    boosts: (boosts ?? []).map(({ retrieval, by }) => ({ retrieval: JSON.stringify(retrieval), by })),
+    diversity: scenario.diversity ?? 0,
+    exploration: scenario.exploration ?? 0,
+    caps: Object.entries(max_per_value ?? {}).map(([attribute, times]) => ({ attribute, times })),
+    pinned: (pinned ?? []).join(", "),
+    seed: seed === undefined ? "" : String(seed),
+    excludeSeen: exclude_seen !== false,
   };
 }

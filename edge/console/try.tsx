@@ -1,15 +1,17 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ItemId, ModelRecord, RankedItems, ShortlistError } from "../client/shortlist.ts";
+import { ChooseScenario } from "./choose-scenario.tsx";
 import { CodeTabs } from "./code-tabs.tsx";
-import { forgetItems, loadReasons, loadSample, rememberItems } from "./known-items.ts";
+import { History } from "./history.tsx";
+import { forgetItems, loadSample, rememberItems } from "./known-items.ts";
 import { useAction, useLoaded } from "./loaded.ts";
 import { RankedList } from "./ranked-list.tsx";
 import { SaveScenario } from "./save-scenario.tsx";
 import { client, page } from "./session.ts";
 import { TryControls } from "./try-controls.tsx";
 import { EMPTY_FORM, requestOf, type TryForm } from "./try-request.ts";
-import { Problem } from "./widgets.tsx";
+import { Confirm, Problem } from "./widgets.tsx";
 
 /** Waits for the end of typing before a call. */
 const PAUSE_MS = 150;
@@ -31,7 +33,7 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
     void loadSample(client.value, name, stop.signal).catch(() => {}); // forms then offer fewer values
     return () => stop.abort();
   }, [name]);
-  const request = { ...requestOf(form), return: ["scores", "metadata", "reasons"] as const };
+  const request = { ...requestOf(form), return: ["scores", "metadata", "reasons", "history"] as const };
   const { answer, error, rankAgain } = useRanked(name, JSON.stringify(request));
   const types = Object.keys(model?.input_schema.interaction.events ?? {});
   const { user } = form;
@@ -44,17 +46,35 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
     await client.value.events({ user_id: user, item_id, type, ...(rank_id && { rank_id }) });
     rankAgain();
   });
+  const names = scenarios.value?.scenarios.map((scenario) => scenario.name) ?? [];
+  const isDeleting = useSignal(false);
+  const remove = useAction(async () => {
+    await client.value.deleteScenario(name, form.scenario);
+    change({ scenario: "" });
+    scenarios.reload();
+  });
   return (
-    <div class="columns">
+    <div class={answer.value ? "columns three" : "columns"}>
       <TryControls
         form={form}
         onChange={change}
+        model={model}
         events={events.value ?? []}
-        scenarios={scenarios.value?.scenarios.map(({ name }) => name) ?? []}
+        scenarios={
+          <ChooseScenario
+            model={name}
+            names={names}
+            form={form}
+            onChange={change}
+            onDelete={() => {
+              isDeleting.value = true;
+            }}
+          />
+        }
       />
       <section aria-labelledby="list-title">
         <h2 id="list-title">{user ? `The list of ${user}` : "The list"}</h2>
-        <Problem error={error.value ?? send.error} onRetry={rankAgain} />
+        <Problem error={error.value ?? send.error ?? remove.error} onRetry={rankAgain} />
         <Timing answer={answer.value} />
         {answer.value && (
           <RankedList
@@ -67,8 +87,28 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
         <CodeTabs
           call={{ origin: location.origin, model: name, request: { ...request, return: [...request.return] } }}
         />
-        <SaveScenario model={name} form={form} onSaved={scenarios.reload} />
+        <SaveScenario model={name} names={names} form={form} onChange={change} onSaved={scenarios.reload} />
       </section>
+      {answer.value && (
+        <History
+          user={user}
+          session={form.session}
+          ranked={answer.value.ranked}
+          onSession={(session) => change({ session })}
+        />
+      )}
+      {isDeleting.value && (
+        <Confirm
+          title={`Delete the scenario ${form.scenario}?`}
+          action="Delete the scenario"
+          onAnswer={(isConfirmed) => {
+            isDeleting.value = false;
+            if (isConfirmed) void remove.run();
+          }}
+        >
+          <p>Rank calls that name it then fail.</p>
+        </Confirm>
+      )}
     </div>
   );
 }
@@ -109,7 +149,6 @@ function useRanked(model: string, request: string) {
         rememberItems(ranked);
         answer.value = { ranked, ms, serverTiming };
         error.value = undefined;
-        await loadReasons(client.value, model, ranked, signal).catch(() => {}); // reasons then show ids
       } catch (thrown) {
         if (!signal.aborted) error.value = thrown as ShortlistError;
       }

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { type Call, curlOf, pythonOf, typeScriptOf } from "../../../edge/console/request-code.ts";
-import { EMPTY_FORM, requestOf } from "../../../edge/console/try-request.ts";
+import { EMPTY_FORM, requestOf, scenarioOf, withScenario } from "../../../edge/console/try-request.ts";
 
 const form = {
   ...EMPTY_FORM,
@@ -55,4 +55,23 @@ test("ids are numbers for a model of integers, given items leave out seen ones a
 test("text that is no JSON object yet is not sent, and defaults are left out", () => {
   expect(requestOf({ ...EMPTY_FORM, retrieval: '{"a":' })).toEqual({ limit: 10 });
   expect(requestOf({ ...EMPTY_FORM, retrieval: "[1]", boosts: [{ retrieval: "x", by: 1 }] })).toEqual({ limit: 10 });
+});
+
+test("a scenario's settings come back as they were saved, and replace those of the form", () => {
+  const scenario = {
+    limit: 20,
+    retrieval: { price: { $lt: 80 } },
+    boosts: [{ retrieval: { sale: true }, by: -0.5 }],
+    diversity: 0.3,
+    exploration: 0.1,
+    seed: 7,
+    max_per_value: { brand: 2 },
+    pinned: [8, 9],
+    exclude_seen: false,
+  };
+  const before = { ...EMPTY_FORM, user: "u1", session: [3], scenario: "home", integerIds: true };
+  const form = withScenario(before, scenario);
+  expect(scenarioOf(form)).toEqual(scenario);
+  expect(form).toMatchObject({ user: "u1", session: [3], scenario: "", name: "home" });
+  expect(scenarioOf(withScenario({ ...form, scenario: "bare" }, {}))).toEqual({});
 });

@@ -1,0 +1,56 @@
+/** A filter as a list of conditions, each an attribute, an operator and a value. */
+type Filter = Readonly<Record<string, unknown>>;
+
+export type Condition = { readonly attribute: string; readonly operator: string; readonly value: unknown };
+
+/** The operators that a form offers, with their words. */
+export const COMPARISONS = [
+  ["$eq", "is"],
+  ["$ne", "is not"],
+  ["$lt", "is below"],
+  ["$gte", "is at least"],
+] as const;
+
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ...COMPARISONS,
+  ["$lte", "is at most"],
+  ["$gt", "is above"],
+  ["$in", "is one of"],
+  ["$nin", "is none of"],
+]);
+
+/** `{"price": {"$gte": 20, "$lt": 80}}` has two. A group such as `$or` is one, with no operator. */
+export const conditionsIn = (filter: Filter): Condition[] =>
+  Object.entries(filter).flatMap(([attribute, tests]) => {
+    if (attribute.startsWith("$")) return [{ attribute, operator: "", value: tests }];
+    return Object.entries(testsOf(tests)).map(([operator, value]) => ({ attribute, operator, value }));
+  });
+
+/** The filter with one more condition, which replaces one of the same attribute and operator. */
+export const withCondition = (filter: Filter, { attribute, operator, value }: Condition): Filter => ({
+  ...filter,
+  [attribute]: shortened({ ...testsOf(filter[attribute]), [operator]: value }),
+});
+
+/** The text of the filter without the condition; empty if nothing is left. */
+export function withoutCondition(filter: Filter, { attribute, operator }: Condition): string {
+  const { [attribute]: tests, ...others } = filter;
+  const { [operator]: _, ...left } = operator === "" ? {} : testsOf(tests);
+  const without = Object.keys(left).length > 0 ? { ...others, [attribute]: shortened(left) } : others;
+  return Object.keys(without).length > 0 ? JSON.stringify(without) : "";
+}
+
+/** Such as "price is below 80". */
+export function textOf({ attribute, operator, value }: Condition): string {
+  const isList = Array.isArray(value) && value.every((element) => typeof element !== "object");
+  const shown = isList ? value.join(", ") : typeof value === "object" ? JSON.stringify(value) : value;
+  return `${attribute} ${WORDS.get(operator) ?? operator} ${shown}`.replaceAll("  ", " ");
+}
+
+/** The operators of an attribute: a bare value means that it is equal. */
+function testsOf(tests: unknown): Filter {
+  const isOperators = typeof tests === "object" && tests !== null && !Array.isArray(tests);
+  return isOperators ? (tests as Filter) : tests === undefined ? {} : { $eq: tests };
+}
+
+const shortened = (tests: Filter): unknown => (Object.keys(tests).length === 1 && "$eq" in tests ? tests.$eq : tests);
