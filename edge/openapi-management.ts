@@ -1,5 +1,11 @@
 import { z } from "zod";
-import { CURSOR_CHARACTERS_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, MANAGEMENT_BODY_BYTES_MAX } from "../shared/api.ts";
+import {
+  CURSOR_CHARACTERS_MAX,
+  LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
+  MANAGEMENT_BODY_BYTES_MAX,
+  NAME_PART_MAX,
+} from "../shared/api.ts";
 import { EvaluationAnswer, EvaluationQuestion, EvaluationReport, ScenarioAnswer } from "../shared/evaluation-report.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
 import { ModelRecord } from "../shared/model-record.ts";
@@ -101,6 +107,11 @@ export const MANAGEMENT_CALLS: readonly Call[] = [
       query("limit", z.int().min(1).max(LIST_LIMIT_MAX).default(LIST_LIMIT_DEFAULT), "The largest number of records."),
       query("cursor", z.string().min(1).max(CURSOR_CHARACTERS_MAX), "`next_cursor` of the previous page."),
       query("status", ModelStatus, "Only models in this state."),
+      query(
+        "name_contains",
+        z.string().min(1).max(NAME_PART_MAX),
+        "Only models with this text in their name, in upper or lower case.",
+      ),
     ],
     answers: [answer(200, List, "Records, sorted by name.")],
     problems: ["invalid_parameter", "unknown_field", "limit_out_of_range"],

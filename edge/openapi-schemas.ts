@@ -24,12 +24,15 @@ export const RankedItems = z.object({
   items: z.array(RankedItem).meta({
     examples: [[{ item_id: "i3", score: 2.13, metadata: { price: 40 }, reasons: [{ item_id: "i9", share: 0.41 }] }]],
   }),
-  history: z.array(HistoryItem).optional().meta({
-    description:
-      "With `return` history: the positive interactions that the list was computed from, newest first. They are those of the version, " +
-      "of live events and of the call, as many as the model reads.",
-    examples: [[{ item_id: "i9", age_days: 2.5, metadata: { price: 35 } }]],
-  }),
+  history: z
+    .array(HistoryItem)
+    .optional()
+    .meta({
+      description:
+        "With `return` history: the positive interactions that the list was computed from, newest first. They are those of the version, " +
+        "of live events and of the call, as many as the model reads.",
+      examples: [[{ item_id: "i9", age_days: 2.5, metadata: { price: 35 } }]],
+    }),
   rank_id: z.string(),
   version: z.string(),
   strategy: z.enum(["personalized", "session", "popular", "similar"]),

@@ -31,6 +31,8 @@ export const REQUEST_ID = /^[A-Za-z0-9_.-]{8,128}$/;
 
 export const LIST_LIMIT_DEFAULT = 50;
 export const LIST_LIMIT_MAX = 100;
+/** A name has no more characters. */
+export const NAME_PART_MAX = 63;
 export const CURSOR_CHARACTERS_MAX = 500;
 
 const LIMIT_SENTENCE = `must be an integer from 1 to ${RANK_LIMIT_MAX}`;
@@ -217,6 +219,7 @@ export type ListParameters = {
   readonly limit: number;
   readonly cursor: string | undefined;
   readonly status: ModelStatus | undefined;
+  readonly nameContains: string | undefined;
 };
 
 const ListQuery = z.strictObject({
@@ -227,14 +230,15 @@ const ListQuery = z.strictObject({
     .default(LIST_LIMIT_DEFAULT),
   cursor: z.string().min(1).max(CURSOR_CHARACTERS_MAX).optional(),
   status: ModelStatus.optional(),
+  name_contains: z.string().min(1).max(NAME_PART_MAX).optional(),
 });
 
-/** `GET /v0/models?limit=&cursor=&status=`. Throws Problem. */
+/** `GET /v0/models?limit=&cursor=&status=&name_contains=`. Throws Problem. */
 export function parseListQuery(query: URLSearchParams): ListParameters {
   const sent = uniqueParameters(query);
   const limit = sent.limit === undefined ? {} : { limit: integerIn(sent.limit) ?? sent.limit };
   const parsed = parseWith(ListQuery, { ...sent, ...limit }, { codeOf: listCodeOf });
-  return { limit: parsed.limit, cursor: parsed.cursor, status: parsed.status };
+  return { limit: parsed.limit, cursor: parsed.cursor, status: parsed.status, nameContains: parsed.name_contains };
 }
 
 const rankCodeOf: NonNullable<ParseOptions["codeOf"]> = (pointer, issue) => {

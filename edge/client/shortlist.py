@@ -185,8 +185,15 @@ class Shortlist:
         """Checks a specification against its sources, and creates nothing."""
         return self.call("POST", "/v0/models?dry_run=true", spec, timeout=timeout)
 
-    def list_models(self, *, limit: int | None = None, cursor: str | None = None, status: str | None = None) -> Json:
-        query = {"limit": limit, "cursor": cursor, "status": status}
+    def list_models(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        status: str | None = None,
+        name_contains: str | None = None,
+    ) -> Json:
+        query = {"limit": limit, "cursor": cursor, "status": status, "name_contains": name_contains}
         search = urlencode({name: value for name, value in query.items() if value is not None})
         return self.call("GET", f"/v0/models?{search}")
 

@@ -145,7 +145,7 @@ export class Shortlist {
   }
 
   listModels(
-    query: { limit?: number; cursor?: string; status?: ModelRecord["status"] } = {},
+    query: { limit?: number; cursor?: string; status?: ModelRecord["status"]; name_contains?: string } = {},
     options?: CallOptions,
   ): Promise<ModelList> {
     const sent = Object.entries(query).filter(([, value]) => value !== undefined);

@@ -1,20 +1,22 @@
 import type { ModelRecord } from "../client/shortlist.ts";
 import { Days } from "./days.tsx";
 import { ago, count, percent } from "./figures.ts";
-import { Schedule } from "./schedule.tsx";
+import { modelPath } from "./session.ts";
 import { Code, Table } from "./widgets.tsx";
 
 type Data = NonNullable<ModelRecord["data"]>;
 
 /** What the last training has read, and what it has left out. */
-export function DataPage({ model, onChange }: { model: ModelRecord; onChange: () => void }) {
+export function DataPage({ model }: { model: ModelRecord }) {
   const { data, input_schema: schema, connectors, train_schedule } = model;
   return (
     <>
       {data === null ? <p class="card">No data have been read yet.</p> : <Read data={data} />}
-      <Schedule model={model} onChange={onChange} />
       <section>
         <h2>Where it comes from</h2>
+        <p>
+          <a href={`#${modelPath(model.model_name, "change")}`}>Change it</a>, or when it is read.
+        </p>
         <Code label="Specification" text={JSON.stringify({ connectors, schema, train_schedule }, null, 2)} />
       </section>
     </>

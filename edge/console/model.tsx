@@ -77,7 +77,7 @@ export function ModelPage({ name, part }: { name: string; part: string }) {
 const user = computed(() => page.value.query.get("user") ?? "");
 
 function Part({ part, model, onChange }: { part: string; model: ModelRecord; onChange: () => void }) {
-  if (part === "data") return <DataPage model={model} onChange={onChange} />;
+  if (part === "data") return <DataPage model={model} />;
   if (part === "runs") return <RunsPage model={model} />;
   if (part === "events") return <UserEventsPage model={model} />;
   if (part === "change") return <ChangePage model={model} onChange={onChange} />;

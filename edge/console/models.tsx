@@ -1,21 +1,30 @@
+import { useSignal } from "@preact/signals";
 import type { ModelRecord } from "../client/shortlist.ts";
 import { ago, metric, qualityOf, seconds, times } from "./figures.ts";
 import { useLoaded } from "./loaded.ts";
 import { client, modelPath, page } from "./session.ts";
-import { Table, WhenLoaded } from "./widgets.tsx";
+import { Table, TextField, WhenLoaded } from "./widgets.tsx";
 
 export const BUSY_MS = 1500;
 const IDLE_MS = 15_000;
 const PAGE_MODELS = 50;
+const NAME_MAX = 63;
 
 /** All models with their state. It is up to date without a reload. */
 export function ModelsPage() {
-  const cursor = page.value.query.get("after") ?? undefined;
+  const cursor = page.value.query.get("after") ?? "";
+  const name = page.value.query.get("name") ?? "";
   const models = useLoaded(
-    (signal) => client.value.listModels({ limit: PAGE_MODELS, ...(cursor && { cursor }) }, { signal }),
-    [cursor, client.value],
+    (signal) =>
+      client.value.listModels(
+        { limit: PAGE_MODELS, ...(cursor && { cursor }), ...(name && { name_contains: name }) },
+        { signal },
+      ),
+    [cursor, name, client.value],
     (list) => (list?.models.some(isTraining) ? BUSY_MS : IDLE_MS),
   );
+  const isLong = useSignal(false); // stays: the field is not to vanish while one types
+  if (cursor || name || models.value?.next_cursor) isLong.value = true;
   return (
     <>
       <div class="title">
@@ -24,19 +33,39 @@ export function ModelsPage() {
           Create a model
         </a>
       </div>
+      {isLong.value && (
+        <search class="narrow-field">
+          <TextField
+            label="Find by a part of the name"
+            value={name}
+            onInput={(text) => location.replace(pageOf({ name: text.slice(0, NAME_MAX) }))}
+          />
+        </search>
+      )}
       <WhenLoaded from={models}>
         {(list) => (
           <>
-            {list.models.length === 0 ? <NoModels /> : <ModelTable models={list.models} />}
+            {list.models.length > 0 ? (
+              <ModelTable models={list.models} />
+            ) : name ? (
+              <p class="card">No model has “{name}” in its name.</p>
+            ) : (
+              <NoModels />
+            )}
             <nav class="buttons" aria-label="Pages">
-              {cursor && <a href="#/">First page</a>}
-              {list.next_cursor && <a href={`#/?${new URLSearchParams({ after: list.next_cursor })}`}>Next page</a>}
+              {cursor && <a href={pageOf({ name })}>First page</a>}
+              {list.next_cursor && <a href={pageOf({ name, after: list.next_cursor })}>Next page</a>}
             </nav>
           </>
         )}
       </WhenLoaded>
     </>
   );
+}
+
+function pageOf({ name, after = "" }: { name: string; after?: string }): string {
+  const query = new URLSearchParams({ ...(name && { name }), ...(after && { after }) });
+  return query.size > 0 ? `#/?${query}` : "#/";
 }
 
 export const isTraining = ({ training }: ModelRecord): boolean => !["IDLE", "FAILED"].includes(training.state);

@@ -3,10 +3,13 @@ import { Attribution } from "./attribution.tsx";
 import { bytes, count, metric, percent, seconds, settingsOf } from "./figures.ts";
 import { FitPlot } from "./fit-plot.tsx";
 import { Interval } from "./interval.tsx";
+import { ListShape } from "./list-shape.tsx";
 import { useLoaded } from "./loaded.ts";
 import { Segments } from "./segments.tsx";
 import { client } from "./session.ts";
 import { Table, WhenLoaded } from "./widgets.tsx";
+
+const SETTINGS_SHOWN = 8;
 
 /** What was chosen and why: the evaluation report of the live version. */
 export function WhyPage({ model }: { model: ModelRecord }) {
@@ -20,7 +23,8 @@ export function WhyPage({ model }: { model: ModelRecord }) {
         <>
           <Choice report={loaded} />
           <Candidates report={loaded} />
-          <Segments report={loaded} />
+          <ListShape report={loaded} />
+          <Segments report={loaded} model={model} />
           <Attribution report={loaded} model={model} />
           <LeftOut report={loaded} />
         </>
@@ -32,8 +36,6 @@ export function WhyPage({ model }: { model: ModelRecord }) {
 function Choice({ report }: { report: EvaluationReport }) {
   const { chosen, chosen_by: by, lift, split, gate, warnings } = report;
   const difference = lift[by];
-  const cutOff = by.split("@")[1];
-  const coverage = chosen.lists[`coverage@${cutOff}`];
   const reason = report.candidates.find(({ outcome }) => outcome === "chosen")?.reason;
   return (
     <section class="card">
@@ -47,13 +49,19 @@ function Choice({ report }: { report: EvaluationReport }) {
           name="More than popularity"
           value={`${metric(difference?.value)} (${metric(difference?.low)} to ${metric(difference?.high)})`}
         />
-        <Fact name="Catalog shown" value={coverage == null ? "–" : percent(coverage)} />
+        <Fact name="Catalog shown" value={coverageOf(chosen.lists, by)} />
         <Fact name="Measured on" value={`${count(split.validation.users_measured)} users`} />
         <Fact name="Time" value={`${seconds(report.seconds.used)} of ${seconds(report.seconds.budget)}`} />
         {report.refit && <Fact name="Size" value={bytes(report.refit.artifact_bytes)} />}
       </dl>
-      {chosen.params && Object.keys(chosen.params).length > 0 && <p class="quiet">With {settingsOf(chosen.params)}.</p>}
+      {Object.keys(chosen.params).length > 0 && <p class="quiet">With {settingsOf(chosen.params)}.</p>}
       <p class="quiet">{split.reason}</p>
+      {report.user_attributes && <p class="quiet">{report.user_attributes.reason}</p>}
+      {report.choice_optimism !== null && (
+        <p class="quiet">
+          The best of many candidates looks better than it is, by about {metric(report.choice_optimism)} here.
+        </p>
+      )}
       {[...(gate?.reasons ?? []), ...warnings].map((text) => (
         <p key={text} class="warning">
           {text}
@@ -61,6 +69,11 @@ function Choice({ report }: { report: EvaluationReport }) {
       ))}
     </section>
   );
+}
+
+function coverageOf(lists: EvaluationReport["chosen"]["lists"], by: string): string {
+  const coverage = lists[`coverage@${by.split("@")[1]}`];
+  return coverage == null ? "–" : percent(coverage);
 }
 
 const Fact = ({ name, value }: { name: string; value: string }) => (
@@ -89,13 +102,21 @@ export function CandidateTable({ candidates, by }: { candidates: EvaluationRepor
   return (
     <Table
       label="Candidates"
-      head={["Method", "Outcome", `${by.toUpperCase()} with 95 % interval`, "Fitted in", "Users", "Why"]}
+      head={[
+        "Method",
+        "Outcome",
+        `${by.toUpperCase()} with 95 % interval`,
+        "Fitted in",
+        "Catalog shown",
+        "Users",
+        "Why",
+      ]}
     >
       {measured.map((candidate, at) => (
         <tr key={at} class={candidate.outcome}>
           <th scope="row">
             {candidate.method}
-            <div class="quiet">{settingsOf(candidate.params)}</div>
+            <Settings params={candidate.params} />
           </th>
           <td>
             <span class={`badge ${candidate.outcome}`}>{candidate.outcome}</span>
@@ -104,11 +125,25 @@ export function CandidateTable({ candidates, by }: { candidates: EvaluationRepor
             <Interval mean={candidate.metrics[by]!} most={most} />
           </td>
           <td>{seconds(candidate.fit_seconds)}</td>
+          <td>{coverageOf(candidate.lists, by)}</td>
           <td>{count(candidate.users_measured)}</td>
           <td class="prose">{candidate.reason}</td>
         </tr>
       ))}
     </Table>
+  );
+}
+
+/** The settings of a blend are many, and fill a line only when they are wanted. */
+function Settings({ params }: { params: EvaluationReport["chosen"]["params"] }) {
+  const text = <div class="quiet">{settingsOf(params)}</div>;
+  const size = Object.keys(params).length;
+  if (size <= SETTINGS_SHOWN) return text;
+  return (
+    <details>
+      <summary class="quiet">{size} settings</summary>
+      {text}
+    </details>
   );
 }
 
@@ -123,7 +158,7 @@ function LeftOut({ report: { candidates, chosen_by: by } }: { report: Evaluation
           <tr key={at}>
             <th scope="row">
               {method}
-              <div class="quiet">{settingsOf(params)}</div>
+              <Settings params={params} />
             </th>
             <td>{outcome.replace("_", " ")}</td>
             <td class="prose">{reason}</td>

@@ -295,12 +295,14 @@ test("any body at all is parsed or refused by a Problem", () =>
   ));
 
 test("listing: defaults, all parameters, and what is refused", () => {
-  expect(list("")).toEqual({ limit: LIST_LIMIT_DEFAULT, cursor: undefined, status: undefined });
-  expect(list(`limit=${LIST_LIMIT_MAX}&cursor=abc&status=ACTIVE`)).toEqual({
+  expect(list("")).toEqual({ limit: LIST_LIMIT_DEFAULT });
+  expect(list(`limit=${LIST_LIMIT_MAX}&cursor=abc&status=ACTIVE&name_contains=sho`)).toEqual({
     limit: 100,
     cursor: "abc",
     status: "ACTIVE",
+    nameContains: "sho",
   });
+  expect(problemOf(() => list(`name_contains=${"x".repeat(64)}`))).toMatchObject({ code: "invalid_parameter" });
   expect(list(`cursor=${"x".repeat(500)}`).cursor).toHaveLength(500);
   for (const limit of ["0", "101", "x", "1.0", ""])
     expect(problemOf(() => list(`limit=${limit}`))).toMatchObject({ code: "limit_out_of_range" });

@@ -76,7 +76,9 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
   expect(await client.createModel(specOf("shop"))).toMatchObject({ model_name: "shop" });
   const { status, version } = await client.waitForTraining("shop");
   expect(status).toBe("ACTIVE");
-  expect((await client.listModels({ limit: 1, status: "ACTIVE" })).models[0]).toMatchObject({ model_name: "shop" });
+  expect((await client.listModels({ limit: 1, status: "ACTIVE", name_contains: "SHO" })).models[0]).toMatchObject({
+    model_name: "shop",
+  });
   expect((await client.viewModel("shop")).version).toBe(version);
   expect(await client.changeModel("shop", { train_schedule: "@weekly" })).toMatchObject({ train_schedule: "@weekly" });
 

@@ -24,7 +24,10 @@ export async function sampleRows({ connection }: Staging, table: StagedTable): P
 export type ExampleUser = { readonly user_id: string; readonly rows: number };
 
 /** Users of the sample, evenly spread from the one with the most rows to the one with the fewest. Their ids must be numbered. */
-export async function exampleUsers({ connection }: Staging, { acceptedSql }: StagedInteractions): Promise<ExampleUser[]> {
+export async function exampleUsers(
+  { connection }: Staging,
+  { acceptedSql }: StagedInteractions,
+): Promise<ExampleUser[]> {
   const reader = await connection.runAndReadAll(`
     SELECT text, rows FROM (
       SELECT text, count(*) AS rows, count(*) OVER () AS users, row_number() OVER (ORDER BY count(*) DESC, text) - 1 AS place

@@ -42,8 +42,8 @@ export function modelRoutes(context: RoutesContext): readonly Route[] {
   const find = (c: Context<AppEnv>) => actions.findModel(context, refOf(c));
 
   const list = async (c: Context<AppEnv>) => {
-    const { limit, cursor, status } = parseListQuery(new URL(c.req.url).searchParams);
-    const options = { limit, status, afterName: cursor && nameOfCursor(cursor) };
+    const { cursor, ...parameters } = parseListQuery(new URL(c.req.url).searchParams);
+    const options = { ...parameters, afterName: cursor && nameOfCursor(cursor) };
     const { models, nextName } = await context.registry.list(c.get("caller").customer, options);
     const next = nextName === undefined ? {} : { next_cursor: cursorOfName(nextName) };
     return c.json({ models: models.map(record), ...next });

@@ -36,6 +36,8 @@ export type ListOptions = {
   /** Names after this one. */
   readonly afterName: string | undefined;
   readonly status: ModelStatus | undefined;
+  /** Only names with this text, in upper or lower case. */
+  readonly nameContains?: string | undefined;
 };
 
 const SELECT_NAMES = "select customer, model_name from shortlist.models where $1 = '' or customer = $1";
@@ -78,11 +80,12 @@ export function modelRegistry(database: Database, nowMs: () => number) {
       const [row] = await database.query(`${SELECT_MODEL} ${where}`, [customer, key]);
       return row && { model: modelOfRow(row), isSame: row.request_digest === digest };
     },
-    async list(customer: string, { limit, afterName, status }: ListOptions) {
+    async list(customer: string, { limit, afterName, status, nameContains }: ListOptions) {
       const rows = await database.query(
         `${SELECT_MODEL} where customer = $1 and model_name > $2 and ($3 = '' or status = $3)
-         order by model_name limit $4`,
-        [customer, afterName ?? "", status ?? "", limit + 1],
+           and strpos(lower(model_name), lower($4)) > 0
+         order by model_name limit $5`,
+        [customer, afterName ?? "", status ?? "", nameContains ?? "", limit + 1],
       );
       const models = rows.slice(0, limit).map(modelOfRow);
       return { models, nextName: rows.length > limit ? models.at(-1)!.modelName : undefined };

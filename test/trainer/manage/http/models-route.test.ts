@@ -193,6 +193,13 @@ describe("list", () => {
     expect(names(await list("?status=ERROR"))).toEqual([]);
   });
 
+  test("finds a part of a name, in any case and literally", async () => {
+    await harness.create("Spring-Shop", "publish v1", { customer: "lister" });
+    expect(names(await list("?name_contains=shop"))).toEqual(["Spring-Shop"]);
+    expect(names(await list("?name_contains=shop&status=ERROR"))).toEqual([]);
+    expect(names(await list("?name_contains=%25"))).toEqual([]);
+  });
+
   test.each(["?limit=0", "?limit=1e9", "?limit=x", "?status=BORED", "?cursor=no", "?cursor=WzJd", "?lmit=3"])(
     "%s is refused",
     async (query) => expect((await list(query)).status).toBe(400),
