@@ -9,7 +9,14 @@ export const page = signal(readAddress());
 /** Only this tab keeps the key, until it is closed. */
 export const apiKey = signal(sessionStorage.getItem(KEY) ?? "");
 
-export const client = computed(() => new Shortlist({ url: location.origin, apiKey: apiKey.value }));
+/** A page says at once what is away, instead of waiting for further attempts. It reads again by itself. */
+class ConsoleClient extends Shortlist {
+  override call<Answer>(method: string, path: string, request: Parameters<Shortlist["call"]>[2] = {}): Promise<Answer> {
+    return super.call(method, path, { ...(method === "GET" && { attemptsMax: 1 }), ...request });
+  }
+}
+
+export const client = computed(() => new ConsoleClient({ url: location.origin, apiKey: apiKey.value }));
 
 addEventListener("hashchange", () => {
   page.value = readAddress();

@@ -44,7 +44,7 @@ export function docsHtml() {
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shortlist API</title>
 <style>${raw(STYLE)}</style><script type="module" src="/docs.js"></script></head><body>
-<nav aria-label="Calls"><h1>Shortlist API</h1>${TASKS.map(menuOf)}<h2><a href="#errors">Errors</a></h2></nav>
+<nav aria-label="Calls"><h1>Shortlist API</h1><p><a href="/">Console</a></p>${TASKS.map(menuOf)}<h2><a href="#errors">Errors</a></h2></nav>
 <main>
 <p>Calls carry the header <code>x-api-key</code>. Clients: <a href="/client.js">client.js</a> for pages and
 <a href="/client.py">client.py</a>. For tools: <a href="/v0/openapi.json">openapi.json</a>.</p>

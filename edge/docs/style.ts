@@ -1,7 +1,7 @@
 /** The style of the reference, light and dark. */
 export const STYLE = `
-:root{color-scheme:light dark;--line:light-dark(#ddd,#444);--code:light-dark(#f4f4f5,#222);--link:light-dark(#0550ae,#8cc2ff)}
-body{font:16px/1.5 system-ui,sans-serif;margin:0;display:grid;grid-template-columns:19rem minmax(0,52rem);gap:2.5rem}
+:root{color-scheme:light dark;--paper:light-dark(#fff,#161616);--ink:light-dark(#111,#eee);--line:light-dark(#ddd,#444);--code:light-dark(#f4f4f5,#222);--link:light-dark(#0550ae,#8cc2ff)}
+body{font:16px/1.5 system-ui,sans-serif;margin:0;background:var(--paper);color:var(--ink);display:grid;grid-template-columns:19rem minmax(0,52rem);gap:2.5rem}
 nav{position:sticky;top:0;height:100vh;overflow:auto;padding:1rem;box-sizing:border-box;border-right:1px solid var(--line);font-size:14px}
 nav h1{font-size:1.2rem}
 nav h2{font-size:.9rem;margin:1rem 0 .2rem}
@@ -22,7 +22,7 @@ i{color:light-dark(#555,#aaa)}
 main b{font-size:.85em}
 summary{cursor:pointer}
 textarea,input{box-sizing:border-box;max-width:100%;width:100%}
-#key{position:sticky;top:0;background:Canvas;padding:.5rem 0;border-bottom:1px solid var(--line)}
+#key{position:sticky;top:0;background:var(--paper);padding:.5rem 0;border-bottom:1px solid var(--line)}
 #key input{width:auto}
 article,dt,section{scroll-margin-top:6rem}
 form label{display:block;margin:.4rem 0}

@@ -9,7 +9,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasBrowser, startBrowser, UNLESS_SKIPPED } from "../fixtures/browser.ts";
 import { CONSOLE_JOURNEYS } from "../fixtures/console-journeys.ts";
-import { type ConsolePage, openConsole } from "../fixtures/console-page.ts";
+import { type ConsolePage, openConsole, pageFaults } from "../fixtures/console-page.ts";
 import { commandOf, endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
 
 /** Short fitting time: these tests check the path, not the model's quality. */
@@ -118,6 +118,7 @@ test.skipIf(!hasBrowser)(
       const query = new URLSearchParams({ edge: local.edge_url, key: local.api_key, model: local.model_name });
       await page.goto(`http://127.0.0.1:${port}/?${query}`);
       await page.getByText("Popular items.").waitFor();
+      expect(await pageFaults(page)).toEqual([]);
       const titles = () => page.locator("button").allInnerTexts();
       const popular = await titles();
       expect(popular).toHaveLength(12);
@@ -163,6 +164,7 @@ test.skipIf(!hasBrowser)(`the reference sends a request with the reader's key${U
     expect(await output.textContent()).toMatch(/^200 in \d+ ms\n\[\n {2}\d+,\n {2}\d+\n\]$/);
     await page.reload(); // the key is still there
     expect(await page.getByLabel("API key").inputValue()).toBe(local.api_key);
+    expect(await pageFaults(page)).toEqual([]);
     expect(errors.filter((error) => !error.includes("404"))).toEqual([]); // there is no favicon
   } finally {
     await browser.close();

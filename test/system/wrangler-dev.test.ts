@@ -5,6 +5,8 @@ import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { hasBrowser, startBrowser, UNLESS_SKIPPED } from "../fixtures/browser.ts";
+import { openConsole } from "../fixtures/console-page.ts";
 import { freePort } from "../fixtures/free-port.ts";
 import { commandOf, endService, isAlive, type StartedService, startCommand } from "../fixtures/started-service.ts";
 import { putDatabase } from "../fixtures/trainer-state.ts";
@@ -12,6 +14,7 @@ import { putDatabase } from "../fixtures/trainer-state.ts";
 const TIMEOUT = 240_000;
 let folder: string;
 let edge: string;
+let apiKey: string;
 const started: StartedService[] = [];
 
 beforeAll(async () => {
@@ -61,7 +64,8 @@ test("a key is issued, a model is created and ranks, and an edited Worker answer
   const issued = execFileSync("npm", ["run", "-s", "keys", "--", "issue", "--customer", "acme", "--json"], {
     cwd: folder,
   });
-  const headers = { "x-api-key": (JSON.parse(String(issued)) as { api_key: string }).api_key };
+  apiKey = (JSON.parse(String(issued)) as { api_key: string }).api_key;
+  const headers = { "x-api-key": apiKey };
   const body = JSON.stringify({
     model_name: "shop",
     connector_configs: [{ type: "File", location: "clicks.csv" }],
@@ -112,3 +116,33 @@ test("SIGTERM that only reaches npm stops the trainer", { timeout: TIMEOUT }, as
   trainer.process.kill("SIGTERM");
   await expect.poll(() => processes.filter(isAlive).map(commandOf), { timeout: 30_000 }).toEqual([]);
 });
+
+test.skipIf(!hasBrowser)(
+  `without a trainer the console shows lists, and says what is away${UNLESS_SKIPPED}`,
+  {
+    timeout: TIMEOUT,
+  },
+  async () => {
+    const browser = await startBrowser();
+    try {
+      const { page, pageFaults, faults } = await openConsole(
+        browser,
+        `${edge}/#/models/shop/try?user=u1&key=${apiKey}`,
+      );
+      await page.getByText(/^10 items/).waitFor();
+      await page.getByText(/^History of u1: /).waitFor();
+      await page.getByText("Ranking goes on without the trainer.").first().waitFor();
+      expect(await pageFaults()).toEqual([]);
+      await page.getByRole("button", { name: "From events" }).click();
+      await page.getByRole("button", { name: "u1 view" }).waitFor();
+      await page.goto(`${edge}/#/live`);
+      await page.getByRole("region", { name: "Events per minute" }).waitFor();
+      await page.goto(`${edge}/#/`);
+      await page.getByText("Models cannot be managed right now").waitFor();
+      expect(await pageFaults()).toEqual([]);
+      expect(faults.filter((fault) => !fault.includes("503"))).toEqual([]);
+    } finally {
+      await browser.close();
+    }
+  },
+);
