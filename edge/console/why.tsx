@@ -10,6 +10,8 @@ import { client } from "./session.ts";
 import { Table, WhenLoaded } from "./widgets.tsx";
 
 const SETTINGS_SHOWN = 8;
+/** Less is 0 in the four digits of a metric. */
+const OPTIMISM_SHOWN = 0.00005;
 
 /** What was chosen and why: the evaluation report of the live version. */
 export function WhyPage({ model }: { model: ModelRecord }) {
@@ -57,7 +59,7 @@ function Choice({ report }: { report: EvaluationReport }) {
       {Object.keys(chosen.params).length > 0 && <p class="quiet">With {settingsOf(chosen.params)}.</p>}
       <p class="quiet">{split.reason}</p>
       {report.user_attributes && <p class="quiet">{report.user_attributes.reason}</p>}
-      {report.choice_optimism !== null && (
+      {report.choice_optimism !== null && report.choice_optimism >= OPTIMISM_SHOWN && (
         <p class="quiet">
           The best of many candidates looks better than it is, by about {metric(report.choice_optimism)} here.
         </p>
