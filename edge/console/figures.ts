@@ -5,7 +5,8 @@ import type { EvaluationReport, ModelRecord } from "../client/shortlist.ts";
 export const PHONE_WIDTH = 768;
 
 export const count = (value: number | null | undefined): string => value?.toLocaleString("en-US") ?? "–";
-export const metric = (value: number | null | undefined): string => value?.toFixed(4) ?? "–";
+export const metric = (value: number | null | undefined): string =>
+  value?.toFixed(4).replace(/^-(?=0\.0000$)/, "") ?? "–";
 export const percent = (share: number, digits = 0): string => `${(100 * share).toFixed(digits)}\u00a0%`;
 
 /** A ratio, such as "7.1 ×". */

@@ -2,7 +2,8 @@
 export const STYLE = `
 :root{color-scheme:light dark;--paper:light-dark(#fff,#161616);--ink:light-dark(#111,#eee)}
 :root{--line:light-dark(#ddd,#444);--code:light-dark(#f4f4f5,#222);--link:light-dark(#0550ae,#8cc2ff)}
-body{font:16px/1.5 system-ui,sans-serif;margin:0;background:var(--paper);color:var(--ink);display:grid;grid-template-columns:19rem minmax(0,52rem);gap:2.5rem}
+body{font:16px/1.5 system-ui,sans-serif;margin:0;background:var(--paper);color:var(--ink)}
+body{display:grid;grid-template-columns:19rem minmax(0,52rem);gap:2.5rem}
 nav{position:sticky;top:0;height:100vh;overflow:auto;padding:1rem;box-sizing:border-box;border-right:1px solid var(--line);font-size:14px}
 nav h1{font-size:1.2rem}
 nav h2{font-size:.9rem;margin:1rem 0 .2rem}
