@@ -10,6 +10,8 @@ import { popularity } from "./popularity.ts";
 import { sasrec } from "./sasrec.ts";
 import { sequentialLocalRidge } from "./sequential-local-ridge.ts";
 import { sequentialRidge } from "./sequential-ridge.ts";
+import { sessionWalk } from "./session-walk.ts";
+import { repeatedFraction } from "./statistics/valued-histories.ts";
 
 const WITHOUT_COLD_ITEMS: readonly object[] = [popularity, attributeRidge];
 
@@ -19,6 +21,7 @@ const PERSONAL: readonly object[] = [
   implicitAls,
   sequentialRidge,
   sequentialLocalRidge,
+  forRepeatedItems(sessionWalk as Method),
   forEnoughData(pooledHistory as Method),
   forEnoughData(sasrec as Method),
 ];
@@ -31,6 +34,15 @@ export const METHODS: Readonly<Record<string, Method>> = byName([
   ...(PERSONAL as readonly Method[]).map(withColdItems),
   ...standardBlends(byName(PERSONAL as readonly Method[])),
 ]);
+
+/** A walk that may stay on an item is worth a try if at least this fraction of the positives repeats an item of its history. */
+const REPEATED_MIN = 0.05;
+
+/** The same method with an empty grid on data in which items are rarely chosen again. */
+const forRepeatedItems = (method: Method): Method => ({
+  ...method,
+  grid: (data) => (repeatedFraction(data) >= REPEATED_MIN ? method.grid(data) : []),
+});
 
 /** With fewer positive interactions, closed forms rank better than networks, in a hundredth of the time. */
 const NEURAL_INTERACTIONS_MIN = 20_000;
