@@ -132,9 +132,13 @@ const EXACT_ITEMS_MAX = 6000;
  */
 const ridgeBesideNetwork = ({ items, itemCount }: TrainingData) => (items.length < 100 * itemCount ? 0.1 : 0.05);
 
+/** Weight of the local ridge beside a walk. Measured on retailrocket: .3 costs the ranks of repeated items (LOG.md, "Sessions"). */
+const RIDGE_BESIDE_WALK = 0.1;
+
 /**
- * The standard blends, of the best guesses of their parts: `set_blend` for sets, `sequential_blend` for the next item, and
- * `neural_blend` for the next item where data and time are enough for a network. Their parts make different errors.
+ * The standard blends, of the best guesses of their parts: `set_blend` for sets, `sequential_blend` for the next item, `session_blend`
+ * for sessions with repeated items, and `neural_blend` for the next item where data and time are enough for a network. Their parts make
+ * different errors.
  */
 export function standardBlends(methods: Methods): Method[] {
   const guess = (method: string, share: number) => (data: TrainingData) => {
@@ -150,6 +154,7 @@ export function standardBlends(methods: Methods): Method[] {
     );
   const [local, filter, factors] = [guess("local_ridge", 1), guess("graph_filter", 0.6), guess("implicit_als", 0.6)];
   const network = guess("sasrec", 1);
+  const [walk, localBesideWalk] = [guess("session_walk", 1), guess("local_ridge", RIDGE_BESIDE_WALK)];
   return [
     blendOf(methods, "set_blend", (data) => [local(data), filter(data), factors(data)]),
     blendOf(methods, "sequential_blend", (data) => [
@@ -157,6 +162,7 @@ export function standardBlends(methods: Methods): Method[] {
       guess("local_ridge", 0.15)(data),
       guess("graph_filter", 0.15)(data),
     ]),
+    blendOf(methods, "session_blend", (data) => [walk(data), localBesideWalk(data)]),
     blendOf(methods, "neural_blend", (data) => [network(data), ...ridges(data, ridgeBesideNetwork(data))]),
   ];
 }

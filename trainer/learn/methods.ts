@@ -39,10 +39,9 @@ export const METHODS: Readonly<Record<string, Method>> = byName([
 const REPEATED_MIN = 0.05;
 
 /** The same method with an empty grid on data in which items are rarely chosen again. */
-const forRepeatedItems = (method: Method): Method => ({
-  ...method,
-  grid: (data) => (repeatedFraction(data) >= REPEATED_MIN ? method.grid(data) : []),
-});
+function forRepeatedItems(method: Method): Method {
+  return { ...method, grid: (data) => (repeatedFraction(data) >= REPEATED_MIN ? method.grid(data) : []) };
+}
 
 /** With fewer positive interactions, closed forms rank better than networks, in a hundredth of the time. */
 const NEURAL_INTERACTIONS_MIN = 20_000;

@@ -13,11 +13,13 @@ export type SessionWalkParams = {
   readonly reversed: number;
   /** Clicks added to an item's number of clicks: rare items transfer less of their weight. */
   readonly shrinkage: number;
-  /** Fraction of the weight that stays on the clicked item, which may be clicked again. */
-  readonly stay: number;
+  /** Weight of an entry's own item, which may be clicked again; the weight of the walk that begins there is 1. */
+  readonly again: number;
+  /** Decay of that weight: e^(−position / againScale). */
+  readonly againScale: number;
   /** Probability of a further step. */
   readonly proceed: number;
-  /** When scoring, a history entry has the weight e^(−position / recentScale). */
+  /** The walk that begins at a history entry has the weight e^(−position / recentScale). */
   readonly recentScale: number;
 };
 
@@ -25,7 +27,8 @@ const FIRST: SessionWalkParams = {
   gapScale: 2,
   reversed: 0.8,
   shrinkage: 10,
-  stay: 0.5,
+  again: 0.8,
+  againScale: 8,
   proceed: 0.5,
   recentScale: 2,
 };
@@ -35,20 +38,22 @@ const WINDOW = 12;
 const HISTORY_MAX = 50;
 /** Steps of the walk after the first. Further steps moved HR@20 by less than .002. */
 const STEPS = 2;
-/** Largest entries of a row that are kept after each step. Bounds the memory to about 500 MB. */
-const rowMax = (itemCount: number) => Math.max(50, Math.min(300, Math.floor(4e7 / itemCount)));
+/** Largest entries of a row of A, and of the weight that walks on. */
+const WALKING_MAX = 100;
+/** Largest entries of a row of M. Bounds the memory to about 500 MB. */
+const rowMax = (itemCount: number) => Math.max(50, Math.min(200, Math.floor(4e7 / itemCount)));
 /** Newest entries of a history that are counted. */
 const NEWEST = 1000;
 
 /**
- * Computes M = (stay · I + (1 − stay) · A) · Σ_k (proceed · A)^k for k ≤ 2, where A_ij is the decayed number of clicks on j near clicks
- * on i in a history, divided by the clicks on i and a shrinkage. This is S-Walk (Choi et al. 2022) with shrunk counts in place of
- * its two ridges: on sparse catalogs their solutions differ little from the counts (LOG.md, "Sessions").
- * Wins: sessions in which items are clicked again. Cost: seconds; linear in items · kept entries · entries per row.
+ * Computes M = A · Σ_k (proceed · A)^k for k ≤ 2, where A_ij is the decayed number of clicks on j near clicks on i in a history, divided
+ * by the clicks on i plus a shrinkage. Scores are a decayed sum of M's rows and of the history's items themselves. This is S-Walk (Choi
+ * et al. 2022) with shrunk counts in place of its two ridges, which ranked no better (LOG.md, "Sessions").
+ * Wins: sessions in which items are clicked again. Cost: linear in items · kept entries · entries per row.
  */
 export const sessionWalk: Method<SessionWalkParams> = {
   name: "session_walk",
-  grid: () => [FIRST, { ...FIRST, recentScale: 4 }, { ...FIRST, stay: 0.3 }, { ...FIRST, shrinkage: 3 }],
+  grid: () => [FIRST, { ...FIRST, again: 0.4 }, { ...FIRST, recentScale: 1 }, { ...FIRST, shrinkage: 3 }],
   cost(data) {
     const { itemCount, items, userCount } = data;
     const met = 2 * Math.min(WINDOW, items.length / Math.max(1, userCount));
@@ -67,8 +72,14 @@ export const sessionWalk: Method<SessionWalkParams> = {
     const matrix = await walked(transitions, params, (fraction) =>
       reportProgress(context, 0.2 + 0.8 * fraction, "walking from each item"),
     );
-    const weighting = { distinct: false, scale: params.recentScale, window: HISTORY_MAX };
-    return fittedLinear("session_walk", params, { itemCount, terms: [{ weighting, matrix }], uses: timesChosen(data) });
+    const termOf = (scale: number, matrix: SparseWeights) => {
+      return { weighting: { distinct: false, scale, window: HISTORY_MAX }, matrix };
+    };
+    const terms = [
+      termOf(params.recentScale, matrix),
+      termOf(params.againScale, diagonal(itemCount, params.again)),
+    ];
+    return fittedLinear("session_walk", params, { itemCount, terms, uses: timesChosen(data) });
   },
 };
 
@@ -86,16 +97,16 @@ async function transitionsOf(
   const row = rowSum(itemCount);
   for (let item = 0; item < itemCount; item++) {
     statistics.addTargets(item, row);
-    addLargest(builder, row, rowMax(itemCount), 1 / (clicks[item]! + shrinkage));
+    addLargest(builder, row, WALKING_MAX, 1 / (clicks[item]! + shrinkage));
     if (item % 256 === 0) await afterRows(item / itemCount);
   }
   return builder.build();
 }
 
-/** Each row of M on its own: its largest entries walk on, and the row that they started with is added again. */
+/** M, row by row: after each step the row's largest entries walk on, and the row of the first step is added again. */
 async function walked(
   transitions: SparseWeights,
-  { stay, proceed }: SessionWalkParams,
+  { proceed }: SessionWalkParams,
   afterRows: (fraction: number) => Promise<void>,
 ): Promise<SparseWeights> {
   const { rowCount } = transitions;
@@ -103,8 +114,7 @@ async function walked(
   const builder = sparseBuilder(rowCount, rowCount);
   const [begin, from, to] = [rowSum(rowCount), rowSum(rowCount), rowSum(rowCount)];
   for (let item = 0; item < rowCount; item++) {
-    addTo(begin, item, stay);
-    addScaled(transitions, item, 1 - stay, begin);
+    addScaled(transitions, item, 1, begin);
     copyLargest(begin, begin.count, from);
     for (let step = 0; step < STEPS; step++) {
       copyLargest(begin, begin.count, to);
@@ -113,7 +123,7 @@ async function walked(
         addScaled(transitions, column, proceed * from.values[column]!, to);
       }
       clearRow(from);
-      copyLargest(to, keep, from);
+      copyLargest(to, step < STEPS - 1 ? WALKING_MAX : keep, from);
       clearRow(to);
     }
     addLargest(builder, from, keep, 1);
@@ -122,6 +132,17 @@ async function walked(
     if (item % 256 === 0) await afterRows(item / rowCount);
   }
   return builder.build();
+}
+
+function diagonal(size: number, value: number): SparseWeights {
+  return {
+    kind: "sparse",
+    rowCount: size,
+    columnCount: size,
+    start: Uint32Array.from({ length: size + 1 }, (_, row) => row),
+    columns: Int32Array.from({ length: size }, (_, row) => row),
+    values: new Float32Array(size).fill(value),
+  };
 }
 
 function addScaled({ start, columns, values }: SparseWeights, row: number, factor: number, into: RowSum): void {
