@@ -12,12 +12,13 @@ import { methodNamed } from "../../trainer/learn/blends.ts";
 import { METHODS } from "../../trainer/learn/methods.ts";
 import type { Method, TrainingData } from "../../trainer/learn/model.ts";
 import { samplePositions, seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
-import type { RealDataSet } from "../fixtures/real-data.ts";
+import type { RealDataSet, SessionDataSet } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
 import { COLD_TASKS, coldFigures } from "./quality-cold.ts";
 import { HIDDEN_USER_TASKS, hiddenUserFigures } from "./quality-hidden-users.ts";
 import { BUDGET, benchContext, type Judged, judge } from "./quality-judge.ts";
 import { RATED_TASKS, ratedFigures } from "./quality-rated.ts";
+import { SESSION_SET, sessionFigures } from "./quality-sessions.ts";
 import { SMALL_SET, SMALL_TASKS, smallFigures } from "./quality-small.ts";
 import { type PreparedTask, partsFor, prepare, QUALITY_TASKS, type QualityTask, taskName } from "./quality-tasks.ts";
 
@@ -34,12 +35,14 @@ export type QualityOptions = {
   readonly methods: readonly string[] | undefined;
   /** Budget of the automatic choice; undefined for the service's default. */
   readonly seconds: number | undefined;
+  /** A Python with numpy and scipy for the references of sessions; undefined: they are left out. */
+  readonly python?: string | undefined;
 };
 
 type Saying = { readonly say: (line: string) => void };
 
 /** A task with its name for `--tasks`. */
-type Measured = { readonly name: string; readonly set: RealDataSet; readonly measure: () => Promise<Figure[]> };
+type Measured = { readonly name: string; readonly set: RealDataSet | SessionDataSet; readonly measure: () => Promise<Figure[]> };
 
 /** Tasks that take more than half an hour. */
 const LONG: ReadonlySet<string> = new Set(["ml-1m.next-item", "ml-1m.set"]);
@@ -47,7 +50,7 @@ const LONG: ReadonlySet<string> = new Set(["ml-1m.next-item", "ml-1m.set"]);
 /** Longest first, so that two processes end at about the same time. */
 export function qualityMeasures(options: QualityOptions & Saying): Measured[] {
   const { say } = options;
-  const tasks = [
+  const tasks: Measured[] = [
     ...QUALITY_TASKS.map((task) => {
       const name = taskName(task);
       return { name, set: task.set, measure: () => taskFigures(task, { ...options, name: `quality.${name}` }) };
@@ -56,6 +59,7 @@ export function qualityMeasures(options: QualityOptions & Saying): Measured[] {
     ...HIDDEN_USER_TASKS.map((set) => {
       return { name: `${set}.hidden-users`, set, measure: () => hiddenUserFigures(set, say) };
     }),
+    { name: `${SESSION_SET}.sessions`, set: SESSION_SET, measure: () => sessionFigures({ python: undefined, ...options }) },
     ...RATED_TASKS.map((set) => ({ name: `${set}.rated`, set, measure: () => ratedFigures(set, say) })),
     ...SMALL_TASKS.map((rows): Measured => {
       const name = `${SMALL_SET}.${rows}-rows`;

@@ -6,9 +6,10 @@ const flagSchema = z.object({
   task: z.string(),
   methods: z.array(z.string()).optional(),
   seconds: z.number().optional(),
+  python: z.string().optional(),
 });
 
-const { task, methods, seconds } = flagSchema.parse(JSON.parse(process.argv[2]!));
+const { task, methods, seconds, python } = flagSchema.parse(JSON.parse(process.argv[2]!));
 const say = (said: string) => process.send!({ said });
-const measure = qualityMeasures({ methods, seconds, say }).find(({ name }) => name === task)!;
+const measure = qualityMeasures({ methods, seconds, python, say }).find(({ name }) => name === task)!;
 process.send!({ measured: await measure.measure() }, () => process.disconnect());

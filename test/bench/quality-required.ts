@@ -55,6 +55,12 @@ const REQUIRED: readonly Required[] = [
       }),
     }),
   ),
+  {
+    what: "retailrocket, sessions, at least the best of V-SKNN, STAN, SLIST and S-Walk",
+    bounds: ["hr@20", "mrr@20"].map((metric) => {
+      return { figure: `quality.retailrocket.sessions.chosen.${metric}`, value: { shareOf: "reference" } };
+    }),
+  },
   choice("ml-1m.next-item", 10),
   choice("amazon-beauty.next-item", 10),
   choice("amazon-beauty.next-item-described", 10),
