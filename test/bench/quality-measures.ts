@@ -42,7 +42,11 @@ export type QualityOptions = {
 type Saying = { readonly say: (line: string) => void };
 
 /** A task with its name for `--tasks`. */
-type Measured = { readonly name: string; readonly set: RealDataSet | SessionDataSet; readonly measure: () => Promise<Figure[]> };
+type Measured = {
+  readonly name: string;
+  readonly set: RealDataSet | SessionDataSet;
+  readonly measure: () => Promise<Figure[]>;
+};
 
 /** Tasks that take more than half an hour. */
 const LONG: ReadonlySet<string> = new Set(["ml-1m.next-item", "ml-1m.set"]);
@@ -59,7 +63,11 @@ export function qualityMeasures(options: QualityOptions & Saying): Measured[] {
     ...HIDDEN_USER_TASKS.map((set) => {
       return { name: `${set}.hidden-users`, set, measure: () => hiddenUserFigures(set, say) };
     }),
-    { name: `${SESSION_SET}.sessions`, set: SESSION_SET, measure: () => sessionFigures({ python: undefined, ...options }) },
+    {
+      name: `${SESSION_SET}.sessions`,
+      set: SESSION_SET,
+      measure: () => sessionFigures({ python: undefined, ...options }),
+    },
     ...RATED_TASKS.map((set) => ({ name: `${set}.rated`, set, measure: () => ratedFigures(set, say) })),
     ...SMALL_TASKS.map((rows): Measured => {
       const name = `${SMALL_SET}.${rows}-rows`;

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { topK } from "../../shared/top-k.ts";
-import { METHODS } from "../../trainer/learn/methods.ts";
 import { missingRealData, type RealDataSet } from "../fixtures/real-data.ts";
 import { type BenchContext, compared, type Figure } from "./bench.ts";
 import { gemmGflops } from "./gemm-speed.ts";
@@ -28,7 +27,10 @@ type Family = {
   readonly agreementMin?: number;
 };
 
-/** Methods on data that suit them: exact solutions on a few thousand items, local ones and attributes on many. */
+/**
+ * Methods on data that suit them: exact solutions on a few thousand items, local ones and attributes on many. Models of sessions have the
+ * task `retailrocket.sessions` of `quality` instead.
+ */
 const FAMILIES: Readonly<Record<string, Family>> = {
   popularity: { set: "ml-1m", isClosed: true },
   // A factor takes f³/3 and two triangular systems 2f² per right side; f = 2n for two scales.
@@ -53,7 +55,7 @@ const FAMILIES: Readonly<Record<string, Family>> = {
  * `--seconds` each.
  */
 export async function trainingFamilies({ say, fail, flags }: BenchContext): Promise<Figure[]> {
-  const wanted = flags.get("families")?.split(",") ?? Object.keys(METHODS);
+  const wanted = flags.get("families")?.split(",") ?? Object.keys(FAMILIES);
   const python = await pythonWithScipy(flags.get("python") ?? "python3");
   if (python === undefined)
     say("  No Python with numpy and scipy is at hand (--python=PATH): fits stand next to plain products.");

@@ -75,10 +75,7 @@ export const sessionWalk: Method<SessionWalkParams> = {
     const termOf = (scale: number, matrix: SparseWeights) => {
       return { weighting: { distinct: false, scale, window: HISTORY_MAX }, matrix };
     };
-    const terms = [
-      termOf(params.recentScale, matrix),
-      termOf(params.againScale, diagonal(itemCount, params.again)),
-    ];
+    const terms = [termOf(params.recentScale, matrix), termOf(params.againScale, diagonal(itemCount, params.again))];
     return fittedLinear("session_walk", params, { itemCount, terms, uses: timesChosen(data) });
   },
 };
