@@ -132,8 +132,8 @@ const EXACT_ITEMS_MAX = 6000;
  */
 const ridgeBesideNetwork = ({ items, itemCount }: TrainingData) => (items.length < 100 * itemCount ? 0.1 : 0.05);
 
-/** Weight of the local ridge beside a walk. Measured on retailrocket: .3 costs the ranks of repeated items (LOG.md, "Sessions"). */
-const RIDGE_BESIDE_WALK = 0.1;
+/** Weight of the local ridge beside a walk, and its decay. A weight of 1 costs the ranks of repeated items (LOG.md, "Sessions"). */
+const RIDGE_BESIDE_WALK = { share: 0.15, recentScale: 4 };
 
 /**
  * The standard blends, of the best guesses of their parts: `set_blend` for sets, `sequential_blend` for the next item, `session_blend`
@@ -154,7 +154,12 @@ export function standardBlends(methods: Methods): Method[] {
     );
   const [local, filter, factors] = [guess("local_ridge", 1), guess("graph_filter", 0.6), guess("implicit_als", 0.6)];
   const network = guess("sasrec", 1);
-  const [walk, localBesideWalk] = [guess("session_walk", 1), guess("local_ridge", RIDGE_BESIDE_WALK)];
+  const walk = guess("session_walk", 1);
+  const localBesideWalk = (data: TrainingData) => {
+    const { share, recentScale } = RIDGE_BESIDE_WALK;
+    const found = guess("local_ridge", share)(data);
+    return found && { ...found, params: { ...found.params, recentScale } };
+  };
   return [
     blendOf(methods, "set_blend", (data) => [local(data), filter(data), factors(data)]),
     blendOf(methods, "sequential_blend", (data) => [
