@@ -133,7 +133,7 @@ const EXACT_ITEMS_MAX = 6000;
 const ridgeBesideNetwork = ({ items, itemCount }: TrainingData) => (items.length < 100 * itemCount ? 0.1 : 0.05);
 
 /** Weight of the local ridge beside a walk, and its decay. A weight of 1 costs the ranks of repeated items (LOG.md, "Sessions"). */
-const RIDGE_BESIDE_WALK = { share: 0.15, recentScale: 4 };
+const RIDGE_BESIDE_WALK = { share: 0.2, recentScale: 4 };
 
 /**
  * The standard blends, of the best guesses of their parts: `set_blend` for sets, `sequential_blend` for the next item, `session_blend`

@@ -26,8 +26,8 @@ export type SessionWalkParams = {
 const FIRST: SessionWalkParams = {
   gapScale: 2,
   reversed: 0.8,
-  shrinkage: 10,
-  again: 0.8,
+  shrinkage: 3,
+  again: 1.2,
   againScale: 8,
   proceed: 0.5,
   recentScale: 2,
@@ -53,7 +53,12 @@ const NEWEST = 1000;
  */
 export const sessionWalk: Method<SessionWalkParams> = {
   name: "session_walk",
-  grid: () => [FIRST, { ...FIRST, again: 0.4 }, { ...FIRST, recentScale: 1 }, { ...FIRST, shrinkage: 3 }],
+  grid: () => [
+    FIRST,
+    { ...FIRST, recentScale: 1 },
+    { ...FIRST, shrinkage: 10, again: 0.8 },
+    { ...FIRST, shrinkage: 1, proceed: 0.7 },
+  ],
   cost(data) {
     const { itemCount, items, userCount } = data;
     const met = 2 * Math.min(WINDOW, items.length / Math.max(1, userCount));
