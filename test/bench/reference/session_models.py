@@ -7,9 +7,9 @@ the same for test. Prints {"v_sknn": {"hr@20", "mrr@20"}, ...}: every prefix of 
 ranked, and items of the prefix stay candidates. A target with the score 0 counts as missed.
 
 V-SKNN and STAN: Ludewig and Jannach 2018, Garg et al. 2019. SLIST and S-Walk: Choi et al. 2021 and 2022. The inverses of SLIST and
-S-Walk would be dense (5.5 GB each). Here each row of (G + ridge)^-1 is solved by Jacobi steps and keeps its 150 largest entries, as
-rows of the walk keep theirs; the change of the last step was below 2 %. Session ages are ranks, as train times are synthetic.
-Settings are the best of a few on the newest sessions of the train file.
+S-Walk would be dense (5.5 GB each). Here each row of (G + ridge)^-1 is solved by four Jacobi steps and keeps its 150 largest entries,
+as rows of the walk keep theirs: the results may differ a little from those of the dense inverses. Session ages are ranks, a minute
+each, as train times are synthetic. Settings are the paper's, or the best of a few on the newest sessions of the train file.
 """
 import json
 import sys

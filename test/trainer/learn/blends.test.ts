@@ -19,6 +19,7 @@ import { popularity } from "../../../trainer/learn/popularity.ts";
 import { sasrec } from "../../../trainer/learn/sasrec.ts";
 import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
 import { sequentialRidge } from "../../../trainer/learn/sequential-ridge.ts";
+import { sessionWalk } from "../../../trainer/learn/session-walk.ts";
 import { checkerboard } from "../../fixtures/checkerboard.ts";
 import { ease } from "../../fixtures/ease.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
@@ -26,7 +27,15 @@ import { referenceScores } from "../../fixtures/reference-scores.ts";
 import { twoAisles } from "../../fixtures/two-aisles.ts";
 import { modelSuite } from "../../suites/model-suite.ts";
 
-const families = [ease, graphFilter, implicitAls, localSetRidge, sasrec, sequentialRidge] as unknown as Method[];
+const families = [
+  ease,
+  graphFilter,
+  implicitAls,
+  localSetRidge,
+  sasrec,
+  sequentialRidge,
+  sessionWalk,
+] as unknown as Method[];
 for (const method of standardBlends(Object.fromEntries(families.map((one) => [one.name, one])))) modelSuite(method);
 
 const methods = { popularity: popularity as Method, ease: ease as Method, local_ridge: localSetRidge as Method };
