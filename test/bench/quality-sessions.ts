@@ -29,7 +29,7 @@ type SessionOptions = {
 
 /**
  * The automatic choice from the train file, measured on every prefix of the test sessions; items of a prefix stay candidates. V-SKNN,
- * STAN, SLIST and S-Walk in numpy learn and rank the same rows (reference/session_models.py); each figure stands next to the best of theirs.
+ * STAN, SLIST and S-Walk in numpy (reference/session_models.py) learn and rank the same rows. Each figure stands next to their best.
  */
 export async function sessionFigures({ seconds, python, say }: SessionOptions): Promise<Figure[]> {
   const name = `quality.${SESSION_SET}.sessions`;
