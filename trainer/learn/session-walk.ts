@@ -65,7 +65,7 @@ export const sessionWalk: Method<SessionWalkParams> = {
     const perRow = Math.min(itemCount, rowMax(itemCount), (met * items.length) / Math.max(1, itemCount));
     const walked = itemCount * Math.min(rowMax(itemCount), perRow ** 2) * perRow;
     return {
-      seconds: 0.01 + 1e-8 * (met * items.length + STEPS * walked),
+      seconds: 0.01 + 1e-4 * itemCount + 5e-9 * (met * items.length + STEPS * walked),
       memoryMb: 50 + (itemCount * (8 * perRow + 16 * rowMax(itemCount)) + 40 * items.length) / 1e6,
     };
   },
