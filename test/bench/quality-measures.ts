@@ -15,6 +15,7 @@ import { samplePositions, seededRandom } from "../../trainer/learn/numerics/seed
 import type { RealDataSet, SessionDataSet } from "../fixtures/real-data.ts";
 import { compared, type Figure } from "./bench.ts";
 import { COLD_TASKS, coldFigures } from "./quality-cold.ts";
+import { FILE_TASKS, fileFigures } from "./quality-files.ts";
 import { HIDDEN_USER_TASKS, hiddenUserFigures } from "./quality-hidden-users.ts";
 import { BUDGET, benchContext, type Judged, judge } from "./quality-judge.ts";
 import { RATED_TASKS, ratedFigures } from "./quality-rated.ts";
@@ -49,7 +50,7 @@ type Measured = {
 };
 
 /** Tasks that take more than half an hour. */
-const LONG: ReadonlySet<string> = new Set(["ml-1m.next-item", "ml-1m.set"]);
+const LONG: ReadonlySet<string> = new Set(["ml-1m.next-item", "ml-1m.set", "yelp2018.set"]);
 
 /** Longest first, so that two processes end at about the same time. */
 export function qualityMeasures(options: QualityOptions & Saying): Measured[] {
@@ -58,6 +59,9 @@ export function qualityMeasures(options: QualityOptions & Saying): Measured[] {
     ...QUALITY_TASKS.map((task) => {
       const name = taskName(task);
       return { name, set: task.set, measure: () => taskFigures(task, { ...options, name: `quality.${name}` }) };
+    }),
+    ...FILE_TASKS.map((set) => {
+      return { name: `${set}.set`, set, measure: () => fileFigures(set, { say, seconds: options.seconds }) };
     }),
     ...COLD_TASKS.map((set) => ({ name: `${set}.cold`, set, measure: () => coldFigures(set, say) })),
     ...HIDDEN_USER_TASKS.map((set) => {

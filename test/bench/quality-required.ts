@@ -40,6 +40,7 @@ const REQUIRED: readonly Required[] = [
   { what: "amazon-games, next item", bounds: pair("quality.amazon-games.next-item.best", 10, [0.122, 0.071]) },
   { what: "ml-100k, sets", bounds: pair("quality.ml-100k.set.best", 20, [0.376, 0.45]) },
   { what: "ml-1m, sets", bounds: pair("quality.ml-1m.set.best", 20, [0.28, 0.422]) },
+  { what: "yelp2018, sets, automatic choice", bounds: pair("quality.yelp2018.set.chosen", 20, [0.0725, 0.0599]) },
   { what: "amazon-beauty, cold items", bounds: pair("quality.amazon-beauty.cold.attribute_ridge", 10, [0.16, 0.105]) },
   ...[1000, 5000].map(
     (rows): Required => ({

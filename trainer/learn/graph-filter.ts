@@ -6,6 +6,7 @@ import { openGemm } from "./numerics/linear-algebra/gemm.ts";
 import { type LeadingEigen, leadingEigen } from "./numerics/linear-algebra/leading-eigen.ts";
 import type { Matrix } from "./numerics/linear-algebra/matrix.ts";
 import { type CoOccurrence, coOccurrence, forEachRow, pairsOf } from "./statistics/co-occurrence.ts";
+import { applyNormalised } from "./statistics/graph-vectors.ts";
 import { countItems, distinctItems, type Histories, positiveHistories, timesChosen } from "./statistics/histories.ts";
 import type { RowSum } from "./weights/row-sum.ts";
 import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
@@ -131,29 +132,6 @@ async function denseNormalised(counts: CoOccurrence, divisor: Float64Array, cont
 function scaledWeights({ rows, columns, values }: Matrix, factor: number) {
   for (let i = 0; i < values.length; i++) values[i]! *= factor;
   return denseWeights(rows, columns, values);
-}
-
-/** RᵀR · vectors, computed user by user without forming RᵀR. */
-function applyNormalised({ histories, weights }: CoOccurrence, divisor: Float64Array, vectors: Matrix): Matrix {
-  const { userCount, start, items } = histories;
-  const { rows, columns: width, values } = vectors;
-  const image = new Float32Array(rows * width);
-  const profile = new Float64Array(width);
-  for (let user = 0; user < userCount; user++) {
-    if (start[user] === start[user + 1]) continue;
-    profile.fill(0);
-    for (let at = start[user]!; at < start[user + 1]!; at++) {
-      const factor = 1 / divisor[items[at]!]!;
-      const offset = items[at]! * width;
-      for (let k = 0; k < width; k++) profile[k]! += factor * values[offset + k]!;
-    }
-    for (let at = start[user]!; at < start[user + 1]!; at++) {
-      const factor = weights[user]! / divisor[items[at]!]!;
-      const offset = items[at]! * width;
-      for (let k = 0; k < width; k++) image[offset + k]! += factor * profile[k]!;
-    }
-  }
-  return { rows, columns: width, values: image };
 }
 
 type NeighbourOptions = { readonly largest: number; readonly context: FitContext };

@@ -9,6 +9,7 @@ import { compilePooledStep, freshPooledParameters, openPooledScorer, type Pooled
 import { type Network, trainNetwork } from "./neural/train-network.ts";
 import type { TrainingPlan } from "./neural/training.ts";
 import type { TrainingRandom } from "./neural/training-random.ts";
+import { graphVectors } from "./statistics/graph-vectors.ts";
 import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
 
 export type PooledHistoryParams = {
@@ -69,9 +70,10 @@ export const pooledHistory: Method<PooledHistoryParams> = {
       ordered,
     };
     const features = params.attributes ? describedItemTable(data) : undefined;
-    const averages = await trainNetwork(histories, context, (random) =>
-      networkOf(histories, shape, { params, random, features }),
-    );
+    const averages = await trainNetwork(histories, context, async (random, learnt) => {
+      const vectors = await graphVectors(learnt, params.width, { ...context, random: random.of("vectors") });
+      return networkOf(histories, shape, { params, random, vectors, features });
+    });
     return fittedNetwork({ method: "pooled_history", params }, { shape, parameters: averages }, appendPooled);
   },
 };
@@ -97,19 +99,21 @@ function epochsFor({ userCount }: TrainingData): number {
   return Math.max(60, Math.min(600, Math.ceil(STEPS_MIN / stepsPerEpoch)));
 }
 
-type NetworkOptions = {
+type FirstState = {
   readonly params: PooledHistoryParams;
   readonly random: TrainingRandom;
+  readonly vectors: Float32Array;
   readonly features: FeatureTable | undefined;
 };
 
 function networkOf(
   histories: Histories,
   shape: PooledShape,
-  { params, random, features }: NetworkOptions,
+  { params, random, vectors, features }: FirstState,
 ): Network<PooledBatch> {
   const { length, ordered, itemCount } = shape;
-  const parameters = freshPooledParameters(shape, random.of("parameters"), features?.featureCount);
+  const first = { vectors, featureCount: features?.featureCount };
+  const parameters = freshPooledParameters(shape, random.of("parameters"), first);
   return {
     parameters,
     features,

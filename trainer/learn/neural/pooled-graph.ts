@@ -31,20 +31,27 @@ export type PooledShape = {
   readonly ordered: boolean;
 };
 
+export type FirstVectors = {
+  readonly vectors?: Float32Array; // [itemCount * width]
+  readonly featureCount?: number | undefined;
+};
+
 /**
- * Initial parameters: small random item vectors, and the identity as projection, so that training begins with a symmetric
- * linear model. Place weights are logarithms, and fall with the distance from the newest entry.
+ * Initial parameters: the given item vectors, random ones for items whose vector is zero, and the identity as projection, so that
+ * training begins with a symmetric linear model. Place weights are logarithms, and fall with the distance from the newest entry.
  */
 export function freshPooledParameters(
   { itemCount, width, length, ordered }: PooledShape,
   random: () => number,
-  featureCount = 0,
+  { vectors, featureCount = 0 }: FirstVectors = {},
 ): Parameters {
   const deviation = 1 / Math.sqrt(width);
-  const vectors = (count: number) => parameter([count, width], () => deviation * normal(random), { lazy: true });
+  // Random feature vectors would hide the structure of given item vectors, so features then begin at zero.
+  const features = () =>
+    parameter([featureCount, width], () => (vectors ? 0 : deviation * normal(random)), { lazy: true });
   const entries: [string, Parameter][] = [
-    [ITEM_TABLE, vectors(itemCount)],
-    ...(featureCount > 0 ? [[FEATURE_TABLE, vectors(featureCount)] as [string, Parameter]] : []),
+    [ITEM_TABLE, parameter([itemCount, width], (i) => vectors?.[i] || deviation * normal(random), { lazy: true })],
+    ...(featureCount > 0 ? [[FEATURE_TABLE, features()] as [string, Parameter]] : []),
     ["projection", parameter([width, width], (i) => (i % (width + 1) === 0 ? 1 : 0))],
     ["everyone", parameter([width], () => 0)],
   ];

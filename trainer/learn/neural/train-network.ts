@@ -1,6 +1,6 @@
 import type { FitContext } from "../model.ts";
 import type { Parameters } from "../numerics/autodiff/parameters.ts";
-import type { Histories } from "../statistics/histories.ts";
+import { type Histories, upTo } from "../statistics/histories.ts";
 import { type Averages, zeroAverages } from "./averages.ts";
 import type { BatchScorer } from "./batch-scorer.ts";
 import { heldOutNdcg, holdOut } from "./held-out.ts";
@@ -25,16 +25,18 @@ export type Network<Batch> = {
 /**
  * Holds out some users' last entries and trains the network on the rest (training.ts). Returns folded parameters, which are zero
  * when the histories give no batch.
+ *
+ * @param networkOf Gets the histories without the entries that are held out.
  */
 export async function trainNetwork<Batch>(
   histories: Histories,
   context: FitContext,
-  networkOf: (random: TrainingRandom) => Network<Batch>,
+  networkOf: (random: TrainingRandom, learnt: Histories) => Network<Batch> | Promise<Network<Batch>>,
 ): Promise<Averages> {
   const random = trainingRandom(Math.floor(context.random() * 2 ** 32));
   context.signal.throwIfAborted();
   const heldOut = holdOut(histories, random.of("held_out"));
-  const network = networkOf(random);
+  const network = await networkOf(random, upTo(histories, heldOut.ends));
   const { parameters, length, features } = network;
   const epoch = (number: number) => {
     random.beginEpoch(number);

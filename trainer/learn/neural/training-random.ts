@@ -3,7 +3,7 @@ import { seededRandom } from "../numerics/seeded-random.ts";
 /** The random numbers of one training. Every purpose, and the batches and steps of every epoch, have their own stream. */
 export type TrainingRandom = {
   /** The stream of a purpose that is needed once, before the first epoch. */
-  readonly of: (purpose: "held_out" | "parameters" | "masks") => () => number;
+  readonly of: (purpose: "held_out" | "parameters" | "masks" | "vectors") => () => number;
   /** The stream of an epoch's batches. */
   readonly ofBatches: (epoch: number) => () => number;
   /** The next random number of the current epoch's steps. */
@@ -11,7 +11,7 @@ export type TrainingRandom = {
   readonly beginEpoch: (epoch: number) => void;
 };
 
-const STREAMS = { held_out: 1, parameters: 2, masks: 3 } as const;
+const STREAMS = { held_out: 1, parameters: 2, masks: 3, vectors: 4 } as const;
 const FIRST_EPOCH = 10;
 
 export function trainingRandom(seed: number): TrainingRandom {

@@ -30,6 +30,19 @@ export function positiveHistories(data: Interactions, newest = Number.POSITIVE_I
   return { userCount, itemCount, start, items: kept };
 }
 
+/** The histories up to other ends: user u's entries before position ends[u]. */
+export function upTo({ start, items, values, ...sizes }: Histories, ends: Uint32Array): Histories {
+  const shorter = new Uint32Array(start.length);
+  const [kept, keptValues] = [new Int32Array(items.length), values && new Float32Array(items.length)];
+  for (let user = 0; user < sizes.userCount; user++) {
+    const [from, to] = [start[user]!, shorter[user]!];
+    kept.set(items.subarray(from, ends[user]), to);
+    keptValues?.set(values!.subarray(from, ends[user]), to);
+    shorter[user + 1] = to + ends[user]! - from;
+  }
+  return { ...sizes, start: shorter, items: kept.subarray(0, shorter.at(-1)), ...(keptValues && { values: keptValues }) };
+}
+
 /** Each user's newest interactions, whatever their label: a disliked film was watched too. */
 export function wholeHistories(data: Interactions, newest = Number.POSITIVE_INFINITY): Histories {
   return positiveHistories({ ...data, positive: new Uint8Array(data.items.length).fill(1) }, newest);

@@ -54,6 +54,13 @@ test.each([true, false])(
   },
 );
 
+test("training begins with the given vectors, and with random ones for items whose vector is zero", () => {
+  const vectors = Float32Array.from({ length: SHAPE.itemCount * SHAPE.width }, (_, i) => (i < SHAPE.width ? 0 : i));
+  const { value } = freshPooledParameters(SHAPE, fitContext().random, { vectors }).get("item_table")!;
+  expect([...value.subarray(SHAPE.width)]).toEqual([...vectors.subarray(SHAPE.width)]);
+  expect(value.subarray(0, SHAPE.width).every((number) => number !== 0)).toBe(true);
+});
+
 test("the gradients are those of central differences of the loss", async () => {
   const parameters = livelyParameters(SHAPE);
   const step = await compilePooledStep(SHAPE, {

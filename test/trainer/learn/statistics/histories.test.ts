@@ -10,6 +10,7 @@ import {
   positiveHistories,
   sparsity,
   timesChosen,
+  upTo,
   wholeHistories,
 } from "../../../../trainer/learn/statistics/histories.ts";
 import { trainingData } from "../../../fixtures/checkerboard.ts";
@@ -33,6 +34,16 @@ test("histories hold only the newest positive interactions, oldest first", () =>
   expect([[...newest.start], [...newest.items]]).toEqual([
     [0, 2, 2, 3],
     [1, 0, 2],
+  ]);
+});
+
+test("histories up to other ends lose what comes after, with its values", () => {
+  const histories = { ...positiveHistories(data), values: Float32Array.of(1, 2, 3, 4, 5) };
+  const shorter = upTo(histories, Uint32Array.of(2, 4, 5));
+  expect([[...shorter.start], [...shorter.items], [...shorter.values!.subarray(0, 3)]]).toEqual([
+    [0, 2, 2, 3],
+    [3, 1, 2],
+    [1, 2, 5],
   ]);
 });
 
