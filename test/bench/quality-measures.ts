@@ -129,7 +129,7 @@ async function fitAndJudge(name: string, prepared: PreparedTask, { k, protocol }
   return { ...(await judge(fitted, prepared.cases, { k })), fitSeconds };
 }
 
-const TRAINED: ReadonlySet<string> = new Set(["sasrec", "pooled_history", "neural_blend"]);
+const TRAINED: ReadonlySet<string> = new Set(["sasrec", "pooled_history", "neural_blend", "pooled_blend"]);
 
 /** The first setting of the grid with the best NDCG on a validation part. */
 async function bestParams(method: Method, data: TrainingData, { k, protocol }: Pick<QualityTask, "k" | "protocol">) {

@@ -47,6 +47,7 @@ const FAMILIES: Readonly<Record<string, Family>> = {
   pooled_history: { set: "ml-1m", isClosed: false },
   sasrec: { set: "ml-1m", isClosed: false },
   neural_blend: { set: "ml-1m", isClosed: false },
+  pooled_blend: { set: "ml-1m", isClosed: false },
 };
 
 /**

@@ -131,14 +131,18 @@ const EXACT_ITEMS_MAX = 6000;
  * (LOG.md, "A network blended with sequential ridges" and "Attributes in networks and set ridges").
  */
 const ridgeBesideNetwork = ({ items, itemCount }: TrainingData) => (items.length < 100 * itemCount ? 0.1 : 0.05);
-
+/**
+ * Weight of the pooled model beside the ridge. Most scores of the ridge are 0 on sparse data, so that its best scores are many times
+ * their spread.
+ */
+const POOLED_BESIDE_RIDGE = 15;
 /** Weight of the local ridge beside a walk, and its decay. A weight of 1 costs the ranks of repeated items (LOG.md, "Sessions"). */
 const RIDGE_BESIDE_WALK = { share: 0.2, recentScale: 4 };
 
 /**
- * The standard blends, of the best guesses of their parts: `set_blend` for sets, `sequential_blend` for the next item, `session_blend`
- * for sessions with repeated items, and `neural_blend` for the next item where data and time are enough for a network. Their parts make
- * different errors.
+ * The standard blends, of the best guesses of their parts: `set_blend` for sets, `pooled_blend` for large sparse sets, `sequential_blend`
+ * for the next item, `session_blend` for sessions with repeated items, and `neural_blend` for the next item where data and time are
+ * enough for a network. Their parts make different errors.
  */
 export function standardBlends(methods: Methods): Method[] {
   const guess = (method: string, share: number) => (data: TrainingData) => {
@@ -153,6 +157,7 @@ export function standardBlends(methods: Methods): Method[] {
         : { method: "sequential_local_ridge", params: { ...params, neighbours: 300 }, share },
     );
   const [local, filter, factors] = [guess("local_ridge", 1), guess("graph_filter", 0.6), guess("implicit_als", 0.6)];
+  const pooled = guess("pooled_history", POOLED_BESIDE_RIDGE);
   const network = guess("sasrec", 1);
   const walk = guess("session_walk", 1);
   const localBesideWalk = (data: TrainingData) => {
@@ -162,6 +167,7 @@ export function standardBlends(methods: Methods): Method[] {
   };
   return [
     blendOf(methods, "set_blend", (data) => [local(data), filter(data), factors(data)]),
+    blendOf(methods, "pooled_blend", (data) => [pooled(data), local(data)]),
     blendOf(methods, "sequential_blend", (data) => [
       ...ridges(data, 0.5),
       guess("local_ridge", 0.15)(data),

@@ -15,6 +15,7 @@ import { graphFilter } from "../../../trainer/learn/graph-filter.ts";
 import { implicitAls } from "../../../trainer/learn/implicit-als.ts";
 import { localSetRidge } from "../../../trainer/learn/local-set-ridge.ts";
 import type { Cost, FitContext, Method } from "../../../trainer/learn/model.ts";
+import { pooledHistory } from "../../../trainer/learn/pooled-history.ts";
 import { popularity } from "../../../trainer/learn/popularity.ts";
 import { sasrec } from "../../../trainer/learn/sasrec.ts";
 import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
@@ -32,6 +33,7 @@ const families = [
   graphFilter,
   implicitAls,
   localSetRidge,
+  pooledHistory,
   sasrec,
   sequentialRidge,
   sessionWalk,

@@ -15,11 +15,8 @@ import { separateParts } from "./fitted-parts.ts";
 import { addTrial, REFIT_MARGIN, refitSeconds, type SelectState, tryCandidate } from "./select-state.ts";
 import { meanOf, type Trial } from "./trial.ts";
 
-/**
- * Weights that are tried for a part, relative to the largest other weight. The largest are for parts beside a ridge on sparse data, whose
- * scores are mostly 0, so that their spread is tiny.
- */
-const WEIGHTS = [0, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 5, 15] as const;
+/** Weights that are tried for a part, relative to the largest other weight. */
+const WEIGHTS = [0, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6] as const;
 /** Fitted models that are considered as parts, and parts of a blend. */
 const MODELS_MAX = 8;
 const PARTS_MAX = 5;

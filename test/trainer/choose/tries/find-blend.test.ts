@@ -3,7 +3,7 @@ import { tryBlend } from "../../../../trainer/choose/tries/find-blend.ts";
 import { addTrial, type SelectState } from "../../../../trainer/choose/tries/select-state.ts";
 import { meanOf } from "../../../../trainer/choose/tries/trial.ts";
 import { blendOf, blendParams, partsOf } from "../../../../trainer/learn/blends.ts";
-import { type FittedLinear, fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
+import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
 import { selectState, trialIn } from "../../../fixtures/select-state.ts";
@@ -74,28 +74,6 @@ test("popularity in the last weeks is a part where it helps, though it was no ca
   const state = await stateOf([[1, 400]]);
   await tryBlend({ ...state, methods: { ...state.methods, popularity } });
   expect(partsOf(best(state).params).map(({ method }) => method)).toContain("popularity");
-});
-test("a model whose spread is mostly that of one hopeless item gets a weight far above the others", async () => {
-  const state = await stateOf([
-    [1, 60],
-    [2, 60],
-  ]);
-  const outlier: Method = {
-    ...noisy,
-    name: "outlier",
-    fit: async (data, params, context) => {
-      const { linear } = (await noisy.fit(data, params, context)) as FittedLinear;
-      const hopeless = wanted.indexOf(Math.min(...wanted));
-      return fittedLinear("outlier", params, { ...linear, bias: linear.bias!.with(hopeless, -1500) });
-    },
-  };
-  const parts = [1, 2].map((seed) => ({ method: `noisy${seed}`, params: { seed, noise: 60 }, share: 1 }));
-  addTrial(state, await trialIn(state, blendOf(state.methods, "sum"), blendParams(parts)));
-  addTrial(state, await trialIn(state, outlier, { seed: 3, noise: 60 }));
-  await tryBlend({ ...state, methods: { ...state.methods, outlier } });
-  const found = partsOf(best(state).params);
-  expect(found.find(({ method }) => method === "outlier")?.share).toBe(1);
-  expect(found.filter(({ method, share }) => method !== "outlier" && share > 0.3)).toEqual([]);
 });
 test.each([
   [
