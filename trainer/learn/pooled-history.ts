@@ -36,11 +36,7 @@ export const pooledHistory: Method<PooledHistoryParams> = {
   fillsItsTime: true,
   grid: (data) => {
     const epochs = epochsFor(data);
-    const settings = {
-      width: data.items.length < 10_000 ? 32 : 64,
-      learningRate: 5e-3,
-      epochs,
-    };
+    const settings = { width: data.items.length < 10_000 ? 32 : 64, learningRate: 1e-2, epochs };
     const set = { ...settings, temperature: 0.12, exponent: 1.1, ordered: 0 };
     return withAttributes<PooledHistoryParams>(
       [set, { ...set, ordered: 1 }, { ...set, temperature: 0.2 }],
@@ -91,12 +87,12 @@ const NEWEST = 1000;
 /** Items drawn as candidates besides a batch's targets, and a typical total. */
 const DRAWN_COUNT = 1024;
 const CANDIDATES_TYPICAL = 10_000;
-const STEPS_MIN = 1000;
+const STEPS_MIN = 400;
 
-/** 60 epochs, or up to 600 on small data so that there are at least 1000 steps. */
+/** 24 epochs, or up to 240 on small data so that there are at least 400 steps. */
 function epochsFor({ userCount }: TrainingData): number {
   const stepsPerEpoch = Math.max(1, userCount / ROWS_MAX);
-  return Math.max(60, Math.min(600, Math.ceil(STEPS_MIN / stepsPerEpoch)));
+  return Math.max(24, Math.min(240, Math.ceil(STEPS_MIN / stepsPerEpoch)));
 }
 
 type FirstState = {
@@ -136,10 +132,17 @@ function networkOf(
   };
 }
 
+/**
+ * Noise of the NDCG of 1,000 users. On yelp2018 the NDCG without a cut-off stopped rising after a third of the epochs, while the first
+ * places gained until the rate had fallen.
+ */
+const TOLERANCE = 0.02;
+
 const planFor = ({ learningRate, epochs }: PooledHistoryParams, stepsPerEpoch: number): TrainingPlan => ({
   epochs,
   learningRate,
   warmupSteps: 20,
   averagedSteps: Math.max(20, 2 * stepsPerEpoch),
   patience: Math.max(10, Math.ceil(epochs / 4)),
+  tolerance: TOLERANCE,
 });

@@ -12,6 +12,8 @@ export type TrainingPlan = {
   readonly averagedSteps: number;
   /** Epochs without a better NDCG after which training stops. */
   readonly patience: number;
+  /** An epoch also counts as better if its NDCG is below the highest by less than this fraction; absent: 0. */
+  readonly tolerance?: number;
 };
 
 /** A network and its data, as the training loop uses them. */
@@ -28,7 +30,7 @@ export type Trainee<Batch> = {
 };
 
 export type TrainingOutcome = {
-  /** The averaged parameters after the epoch with the best NDCG, or after the last one when nothing is held out. */
+  /** The averaged parameters after the last epoch that counted as better, or after the last one when nothing is held out. */
   readonly averages: Averages;
   /** Undefined when nothing could be held out. */
   readonly ndcg: number | undefined;
@@ -54,7 +56,7 @@ export async function trainEpochs<Batch>(
   const averagingInterval = averagingIntervalOf(parameters);
   const pace = paceWithin(context, Math.max(1, plan.epochs * trainee.stepsPerEpoch));
   let best: TrainingOutcome = { averages: averagesOf(averages), ndcg: undefined, epochs: 0 };
-  let step = 0;
+  let [step, bar] = [0, Number.NEGATIVE_INFINITY];
   for (let epoch = 0; epoch < plan.epochs && epoch - best.epochs < plan.patience && !pace.isOver(step); epoch++) {
     for (const batch of trainee.epoch(epoch)) {
       const planned = pace.plannedSteps(step);
@@ -70,7 +72,8 @@ export async function trainEpochs<Batch>(
       if (pace.isOver(step)) break;
     }
     const ndcg = await trainee.evaluate(averages);
-    if (ndcg === undefined || best.ndcg === undefined || ndcg > best.ndcg) {
+    if (ndcg === undefined || ndcg > bar) {
+      bar = Math.max(bar, (1 - (plan.tolerance ?? 0)) * (ndcg ?? 0));
       best = { averages: averagesOf(averages), ndcg, epochs: epoch + 1 };
     }
   }

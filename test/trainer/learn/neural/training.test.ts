@@ -68,6 +68,16 @@ test("training stops when the NDCG no longer rises, and its outcome is the best 
   expect(averages.get("w")!.value[0]).toBe(evaluated[2]);
 });
 
+test("within the tolerance a later epoch counts as better, but never far below the highest NDCG", async () => {
+  const ndcgs = [1, 0.95, 0.92, 0.88, 0.85];
+  const { epochs, ndcg } = await run(
+    trainee((epoch) => ndcgs[epoch - 1] ?? 0.8),
+    fitContext(),
+    { ...PLAN, patience: 4, tolerance: 0.1 },
+  );
+  expect([epochs, ndcg]).toEqual([3, 0.92]);
+});
+
 test("training ends with the time budget, on what it has learnt by then", async () => {
   const context = { ...fitContext(), secondsMax: 0.05 };
   const { averages, epochs } = await run(
