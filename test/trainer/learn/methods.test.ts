@@ -31,5 +31,6 @@ test.each([
   const histories = Array.from({ length: interactions / 100 }, () => Array.from({ length: 100 }, (_, i) => i));
   const all = trainingData(100, histories);
   const data = { ...all, positive: all.positive.map((_, i) => (i < positives ? 1 : 0)) };
-  for (const name of ["sasrec", "neural_blend", "pooled_blend"]) expect(METHODS[name]!.grid(data).length > 0).toBe(isTried);
+  for (const name of ["sasrec", "neural_blend", "pooled_blend"])
+    expect(METHODS[name]!.grid(data).length > 0).toBe(isTried);
 });

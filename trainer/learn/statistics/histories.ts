@@ -40,7 +40,12 @@ export function upTo({ start, items, values, ...sizes }: Histories, ends: Uint32
     keptValues?.set(values!.subarray(from, ends[user]), to);
     shorter[user + 1] = to + ends[user]! - from;
   }
-  return { ...sizes, start: shorter, items: kept.subarray(0, shorter.at(-1)), ...(keptValues && { values: keptValues }) };
+  return {
+    ...sizes,
+    start: shorter,
+    items: kept.subarray(0, shorter.at(-1)),
+    ...(keptValues && { values: keptValues }),
+  };
 }
 
 /** Each user's newest interactions, whatever their label: a disliked film was watched too. */
