@@ -51,7 +51,10 @@ export const pooledHistory: Method<PooledHistoryParams> = {
     const candidates = Math.min(data.itemCount, CANDIDATES_TYPICAL);
     const perRow = 6 * width * candidates;
     return {
-      seconds: 3 + 8e-8 * data.items.length * width + (epochs * (rowsPerEpoch * perRow + 2000 * width * data.items.length)) / FLOPS,
+      seconds:
+        3 +
+        8e-8 * data.items.length * width +
+        (epochs * (rowsPerEpoch * perRow + 2000 * width * data.items.length)) / FLOPS,
       memoryMb:
         250 + (4 * (3 * ROWS_MAX * candidates + 8 * width * vectorCount(data, params) + 6 * CELLS_MAX * width)) / 1e6,
     };
