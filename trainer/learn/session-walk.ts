@@ -53,6 +53,7 @@ const NEWEST = 1000;
  */
 export const sessionWalk: Method<SessionWalkParams> = {
   name: "session_walk",
+  readsOrder: true,
   grid: () => [
     FIRST,
     { ...FIRST, recentScale: 1 },
