@@ -70,7 +70,9 @@ export const pooledHistory: Method<PooledHistoryParams> = {
     };
     const features = params.attributes ? describedItemTable(data) : undefined;
     const averages = await trainNetwork(histories, context, async (random, learnt) => {
-      const vectors = await graphVectors(learnt, params.width, { ...context, random: random.of("vectors") });
+      // Vectors that know who chose an item leave nothing for its features to learn, so described items begin at random.
+      const inGraph = { ...context, random: random.of("vectors") };
+      const vectors = features ? undefined : await graphVectors(learnt, params.width, inGraph);
       return networkOf(histories, shape, { params, random, vectors, features });
     });
     return fittedNetwork({ method: "pooled_history", params }, { shape, parameters: averages }, appendPooled);
@@ -101,7 +103,7 @@ function epochsFor({ userCount }: TrainingData): number {
 type FirstState = {
   readonly params: PooledHistoryParams;
   readonly random: TrainingRandom;
-  readonly vectors: Float32Array;
+  readonly vectors: Float32Array | undefined;
   readonly features: FeatureTable | undefined;
 };
 

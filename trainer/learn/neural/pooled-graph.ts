@@ -32,7 +32,7 @@ export type PooledShape = {
 };
 
 export type FirstVectors = {
-  readonly vectors?: Float32Array; // [itemCount * width]
+  readonly vectors?: Float32Array | undefined; // [itemCount * width]
   readonly featureCount?: number | undefined;
 };
 
@@ -46,12 +46,11 @@ export function freshPooledParameters(
   { vectors, featureCount = 0 }: FirstVectors = {},
 ): Parameters {
   const deviation = 1 / Math.sqrt(width);
-  // Random feature vectors would hide the structure of given item vectors, so features then begin at zero.
-  const features = () =>
-    parameter([featureCount, width], () => (vectors ? 0 : deviation * normal(random)), { lazy: true });
+  const table = (count: number, given?: Float32Array) =>
+    parameter([count, width], (i) => given?.[i] || deviation * normal(random), { lazy: true });
   const entries: [string, Parameter][] = [
-    [ITEM_TABLE, parameter([itemCount, width], (i) => vectors?.[i] || deviation * normal(random), { lazy: true })],
-    ...(featureCount > 0 ? [[FEATURE_TABLE, features()] as [string, Parameter]] : []),
+    [ITEM_TABLE, table(itemCount, vectors)],
+    ...(featureCount > 0 ? [[FEATURE_TABLE, table(featureCount)] as [string, Parameter]] : []),
     ["projection", parameter([width, width], (i) => (i % (width + 1) === 0 ? 1 : 0))],
     ["everyone", parameter([width], () => 0)],
   ];
