@@ -6,6 +6,7 @@ import { FailureText } from "./failure.tsx";
 import { ago, metric, qualityOf, times } from "./figures.ts";
 import { useAction, useLoaded } from "./loaded.ts";
 import { BUSY_MS, isTraining, State } from "./models.tsx";
+import { actionCurl, apiPath } from "./request-code.ts";
 import { RunsPage } from "./runs.tsx";
 import { client, goTo, modelPath, page } from "./session.ts";
 import { TryPage } from "./try.tsx";
@@ -148,6 +149,7 @@ function Actions({ model, onChange }: { model: ModelRecord; onChange: () => void
           title={`Delete ${model.model_name}?`}
           action="Delete the model"
           typed={model.model_name}
+          curl={actionCurl("DELETE", location.origin + apiPath(model.model_name))}
           onAnswer={async (isConfirmed) => {
             isDeleting.value = false;
             if (isConfirmed && (await remove.run())) goTo("/");

@@ -1,16 +1,30 @@
-/** A rank request as code that makes exactly this call. The key is a variable: what is copied contains no secret. */
+/** Calls as code that makes exactly them. The key is a variable: what is copied contains no secret. */
 import type { RankRequest } from "../client/shortlist.ts";
 
 export type Call = { readonly origin: string; readonly model: string; readonly request: RankRequest };
 
 const LINE_MAX = 70;
 
+/** A management call. */
+export function actionCurl(method: "POST" | "PUT" | "DELETE", url: string, body?: unknown): string {
+  const call = `curl -X ${method} "${url}" -H "x-api-key: $KEY"`;
+  return body === undefined ? call : `${call} \\\n  -H "content-type: application/json" -d ${quoted(body)}`;
+}
+
+/** The path of a model in the API. */
+export const apiPath = (model: string): string => `/v0/models/${encodeURIComponent(model)}`;
+
+export const scenarioPath = (model: string, scenario: string): string =>
+  `${apiPath(model)}/scenarios/${encodeURIComponent(scenario)}`;
+
+/** JSON as an argument of a shell. */
+const quoted = (body: unknown): string => `'${JSON.stringify(body).replaceAll("'", "'\\''")}'`;
+
 export function curlOf({ origin, model, request }: Call): string {
-  const body = JSON.stringify(request).replaceAll("'", "'\\''");
   return [
-    `curl -X POST "${origin}/v0/models/${encodeURIComponent(model)}/rank"`,
+    `curl -X POST "${origin}${apiPath(model)}/rank"`,
     `  -H "x-api-key: $KEY" -H "content-type: application/json"`,
-    `  -d '${body}'`,
+    `  -d ${quoted(request)}`,
   ].join(" \\\n");
 }
 

@@ -4,8 +4,9 @@ import { ago, count, metric, seconds } from "./figures.ts";
 import { useLoaded } from "./loaded.ts";
 import { isTraining } from "./models.tsx";
 import { RefusedReport } from "./refused-report.tsx";
+import { actionCurl, apiPath } from "./request-code.ts";
 import { client } from "./session.ts";
-import { WhenLoaded } from "./widgets.tsx";
+import { Code, WhenLoaded } from "./widgets.tsx";
 
 type Run = RunList["runs"][number];
 
@@ -18,6 +19,10 @@ export function RunsPage({ model }: { model: ModelRecord }) {
   return (
     <section>
       <h2>Runs</h2>
+      <details>
+        <summary>Train now, as curl</summary>
+        <Code label="curl" text={actionCurl("POST", `${location.origin}${apiPath(model.model_name)}/train`)} />
+      </details>
       <WhenLoaded from={runs}>
         {({ runs }) =>
           runs.length === 0 ? (

@@ -2,9 +2,10 @@ import { useSignal } from "@preact/signals";
 import type { ScenarioAnswer } from "../client/shortlist.ts";
 import { count, metric } from "./figures.ts";
 import { useAction } from "./loaded.ts";
+import { actionCurl, scenarioPath } from "./request-code.ts";
 import { client } from "./session.ts";
 import { scenarioOf, type TryForm } from "./try-request.ts";
-import { Problem, Table, TextField } from "./widgets.tsx";
+import { AsCurl, Problem, Table, TextField } from "./widgets.tsx";
 
 type Props = {
   readonly model: string;
@@ -59,6 +60,7 @@ export function SaveScenario({ model, names, form, onChange, onSaved }: Props) {
           {names.includes(name) ? `Replace ${name}` : "Save"}
         </button>
       </form>
+      <AsCurl text={actionCurl("PUT", location.origin + scenarioPath(model, name || "NAME"), scenarioOf(form))} />
       <p role="status">
         {saved.value && `Saved as ${saved.value}. `}
         {save.isRunning && saved.value && "Measuring what it changes…"}

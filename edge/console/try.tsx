@@ -7,6 +7,7 @@ import { History } from "./history.tsx";
 import { forgetItems, loadSample, rememberItems } from "./known-items.ts";
 import { useAction, useLoaded } from "./loaded.ts";
 import { RankedList } from "./ranked-list.tsx";
+import { actionCurl, scenarioPath } from "./request-code.ts";
 import { SaveScenario } from "./save-scenario.tsx";
 import { client, page } from "./session.ts";
 import { TryControls } from "./try-controls.tsx";
@@ -101,6 +102,7 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
         <Confirm
           title={`Delete the scenario ${form.scenario}?`}
           action="Delete the scenario"
+          curl={actionCurl("DELETE", location.origin + scenarioPath(name, form.scenario))}
           onAnswer={(isConfirmed) => {
             isDeleting.value = false;
             if (isConfirmed) void remove.run();

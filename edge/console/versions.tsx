@@ -3,6 +3,7 @@ import type { ModelRecord, VersionList } from "../client/shortlist.ts";
 import { ago, metric } from "./figures.ts";
 import { Interval } from "./interval.tsx";
 import { useAction, useLoaded } from "./loaded.ts";
+import { actionCurl, apiPath } from "./request-code.ts";
 import { client } from "./session.ts";
 import { VersionPlot } from "./version-plot.tsx";
 import { Confirm, Problem, Table, WhenLoaded } from "./widgets.tsx";
@@ -42,6 +43,7 @@ export function VersionsPage({ model, onChange }: { model: ModelRecord; onChange
         <Confirm
           title="Make this version live?"
           action="Make it live"
+          curl={actionCurl("POST", `${location.origin}${apiPath(model.model_name)}/versions/${wanted.value}/activate`)}
           onAnswer={async (isConfirmed) => {
             const version = wanted.value!;
             wanted.value = undefined;

@@ -175,9 +175,23 @@ export function Code({ text, label }: { text: string; label: string }) {
   );
 }
 
+/** The same call for a shell, folded away. */
+export const AsCurl = ({ text }: { text: string }) => (
+  <details>
+    <summary>The same as curl</summary>
+    <Code label="curl" text={text} />
+  </details>
+);
+
 /** A question in a dialog. With `typed`, the answer is possible only once that text was typed. */
 export function Confirm(
-  props: Children & { title: string; action: string; typed?: string; onAnswer: (isConfirmed: boolean) => void },
+  props: Children & {
+    title: string;
+    action: string;
+    typed?: string;
+    curl: string;
+    onAnswer: (isConfirmed: boolean) => void;
+  },
 ) {
   const dialog = useRef<HTMLDialogElement>(null);
   const typed = useSignal("");
@@ -203,6 +217,7 @@ export function Confirm(
             }}
           />
         )}
+        <AsCurl text={props.curl} />
         <div class="buttons">
           <button type="button" onClick={() => props.onAnswer(false)}>
             Cancel

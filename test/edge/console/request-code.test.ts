@@ -1,6 +1,13 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { type Call, curlOf, pythonOf, typeScriptOf } from "../../../edge/console/request-code.ts";
+import {
+  actionCurl,
+  type Call,
+  curlOf,
+  pythonOf,
+  scenarioPath,
+  typeScriptOf,
+} from "../../../edge/console/request-code.ts";
 import { EMPTY_FORM, requestOf, scenarioOf, withScenario } from "../../../edge/console/try-request.ts";
 
 const form = {
@@ -19,6 +26,14 @@ const call: Call = {
 test("a shell passes the body of the curl line unchanged", () => {
   const script = `curl() { while [ $# -gt 1 ]; do shift; done; printf %s "$1"; }; ${curlOf(call)}`;
   expect(JSON.parse(execFileSync("sh", ["-c", script], { encoding: "utf8" }))).toEqual(call.request);
+});
+
+test("the curl line of an action has its address, and its body unchanged", () => {
+  const body = scenarioOf({ ...form, name: "home" });
+  const url = `https://edge.example${scenarioPath("shop", "o'clock home")}`;
+  expect(actionCurl("DELETE", url)).toContain(`DELETE "https://edge.example/v0/models/shop/scenarios/o'clock%20home"`);
+  const script = `curl() { while [ $# -gt 1 ]; do shift; done; printf %s "$1"; }; ${actionCurl("PUT", url, body)}`;
+  expect(JSON.parse(execFileSync("sh", ["-c", script], { encoding: "utf8" }))).toEqual(body);
 });
 
 test("the TypeScript code calls the client with the request", async () => {
