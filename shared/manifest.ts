@@ -111,7 +111,7 @@ const ManifestObject = z.object({
   users: UserRecordsDescription.nullable(),
   /** Scores of items by users' attribute values (shared/user-values.ts). */
   user_values: Descriptor.optional(),
-  /** Of a model of sessions. Absent in other versions; older readers ignore it. */
+  /** How sessions are ranked for; absent unless the model learns from sessions. Older readers ignore it. */
   sessions: SessionRules.optional(),
   /** For lists of similar items (shared/similarity.ts). Absent in older versions; older readers ignore it. */
   similarity: Descriptor.optional(),

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { EvaluationReport, MeasuredMean } from "./evaluation-report.ts";
 import { Failure, TrainingState } from "./model-record.ts";
 
-/** So many of a model's newest runs are kept, and as many of its newest refused ones. */
+/** The number of a model's newest runs that are kept, and also of its newest refused runs. */
 export const RUNS_KEPT = 20;
 const STAGES_MAX = 10;
 

@@ -34,7 +34,7 @@ export type Snapshot = {
   readonly historyMax: number;
   /** False for a model that ignores the user, so that no answer is called personal. Absent means true. */
   readonly personalizes?: boolean;
-  /** Of a model of sessions: a session is then scored alone, without the stored history. Absent for other models. */
+  /** Present for a model that learns from sessions: a session is then scored alone, without the stored history. */
   readonly sessions?: SessionRules | undefined;
   /** Item attributes; null or absent if the version has none. */
   readonly attributes?: AttributeTable | null | undefined;

@@ -36,7 +36,7 @@ export type VersionInput = {
    * in their lists. Absent: no limit.
    */
   readonly edgeMemoryBytes?: number;
-  /** Of a model of sessions. */
+  /** Present for a model that learns from sessions. */
   readonly sessions?: SessionRules | undefined;
   /** The events that the model listens to, and which of them the dataset has. Absent: none. */
   readonly events?: Manifest["events"] | undefined;

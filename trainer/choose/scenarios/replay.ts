@@ -42,7 +42,7 @@ const ReplayFile = z
     catalog: uint8s,
     attributes: uint8s.nullable(),
     userValues: uint8s.nullable(),
-    /** Of a model of sessions; absent for other models. */
+    /** Present for a model that learns from sessions. */
     sessions: SessionRules.optional(),
     popularity: uint32s, // [itemCount]
     owners: uint32s, // [caseCount]
