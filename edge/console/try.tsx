@@ -7,7 +7,7 @@ import { History } from "./history.tsx";
 import { forgetItems, loadSample, rememberItems } from "./known-items.ts";
 import { useAction, useLoaded } from "./loaded.ts";
 import { RankedList } from "./ranked-list.tsx";
-import { actionCurl, scenarioPath } from "./request-code.ts";
+import { actionCurl, apiPath, scenarioPath } from "./request-code.ts";
 import { SaveScenario } from "./save-scenario.tsx";
 import { client, page } from "./session.ts";
 import { TryControls } from "./try-controls.tsx";
@@ -141,7 +141,7 @@ function useRanked(model: string, request: string) {
       };
       const startMs = performance.now();
       try {
-        const ranked = await client.value.call<RankedItems>("POST", `/v0/models/${encodeURIComponent(model)}/rank`, {
+        const ranked = await client.value.call<RankedItems>("POST", `${apiPath(model)}/rank`, {
           body: request,
           signal,
           onResponse,

@@ -46,9 +46,6 @@ export type Cost = { readonly seconds: number; readonly memoryMb: number; readon
 /** The part of the seconds that all fits on the same data pay only once. `isLearnt`: it has been paid. */
 export type SharedCost = { readonly seconds: number; readonly isLearnt: boolean };
 
-/** Seconds of one fit without the shared part. */
-export const ownSeconds = ({ seconds, shared }: Cost): number => seconds - (shared?.seconds ?? 0);
-
 /** Learning is a function: `fit` returns a finished model, and no half-trained model exists. */
 export type Method<P extends Params = Params> = {
   /** The name in records and reports: `local_ridge`, `sequential_ridge`, `sasrec`, … */
