@@ -1,4 +1,4 @@
-/** What clients and calls can be given besides their requests. */
+/** Options of the client and of single calls. */
 import type { ModelRecord } from "./requests-and-answers.ts";
 
 export type ClientOptions = {

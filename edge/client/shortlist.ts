@@ -260,8 +260,8 @@ export class Shortlist {
         const { status, retryAfterSeconds } = error as ShortlistError;
         const backoffMs = (retryAfterSeconds ?? 0) * 1000 || FIRST_WAIT_MS * 2 ** (attempt - 1);
         const waitMs = backoffMs * (1 + Math.random() / 2); // callers that failed together come back apart
-        const isPassing = status === 429 || (isRepeatable && (status === 0 || status > 500));
-        if (!isPassing || attempt === attemptsMax || Date.now() + waitMs > deadlineMs) throw error;
+        const isTransient = status === 429 || (isRepeatable && (status === 0 || status > 500));
+        if (!isTransient || attempt === attemptsMax || Date.now() + waitMs > deadlineMs) throw error;
         await sleep(waitMs, callers);
       }
     }

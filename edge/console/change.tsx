@@ -5,9 +5,9 @@ import type { CreateForm } from "./create-spec.ts";
 import { ModelForm } from "./model-form.tsx";
 import { client, goTo, modelPath } from "./session.ts";
 
-/** The form that created the model, filled with what it is now. */
+/** The form that creates models, filled with this model's specification. */
 export function ChangePage({ model, onChange }: { model: ModelRecord; onChange: () => void }) {
-  const spec = useMemo(() => specOfModel(model), []); // as it was when one began to type
+  const spec = useMemo(() => specOfModel(model), []); // as it was when the form was opened
   const name = model.model_name;
   const others = otherConnectorsOf(spec).map(({ id, type }) => `${id} (${type})`);
   const path = `/v0${modelPath(name)}`;

@@ -26,7 +26,7 @@ export function forgetItems(): void {
   knownItems.value = new Map();
 }
 
-/** Learns popular items, from whose attributes forms take the values that they offer. */
+/** Loads popular items, whose attribute values forms then offer. */
 export async function loadSample(client: Shortlist, model: string, signal: AbortSignal): Promise<void> {
   rememberItems(await client.rank(model, { limit: SAMPLE_ITEMS, return: ["metadata"] }, { signal }));
 }

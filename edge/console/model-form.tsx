@@ -11,14 +11,14 @@ import { useAction, useLoaded } from "./loaded.ts";
 import { client } from "./session.ts";
 import { Code, Problem } from "./widgets.tsx";
 
-/** Waits for the end of typing before the source is read. */
+/** The source is read this long after the last key press. */
 const PAUSE_MS = 600;
 
 export type Request = { readonly method: "POST" | "PATCH"; readonly path: string; readonly body: object };
 
 type Props = {
   readonly initial: CreateForm;
-  /** The whole specification of the model, which is checked while one types. */
+  /** The whole specification of the model, which is checked while the user types. */
   readonly specOf: (form: CreateForm) => ModelSpec;
   /** What the button sends, which is also shown. */
   readonly requestOf: (form: CreateForm) => Request;
@@ -30,7 +30,7 @@ type Props = {
   readonly children?: (form: CreateForm, onChange: (part: Partial<CreateForm>) => void) => ComponentChildren;
 };
 
-/** Source, columns, training: each change is checked against the source at once. */
+/** Source, columns and training of a model. Each change is checked against the source while the user types. */
 export function ModelForm({ initial, specOf, requestOf, send, onDone, action, isComplete, children }: Props) {
   const form = useSignal<CreateForm>(initial);
   const change = (part: Partial<CreateForm>) => {

@@ -51,7 +51,7 @@ function readAddress() {
   return { steps: path.split("/").filter(Boolean).map(decoded), query };
 }
 
-/** A step of a mistyped address may be no percent-encoding. */
+/** The text as it stands if it is not valid percent-encoding, as in a mistyped address. */
 function decoded(step: string): string {
   try {
     return decodeURIComponent(step);

@@ -14,13 +14,13 @@ import { TryControls } from "./try-controls.tsx";
 import { EMPTY_FORM, requestOf, type TryForm } from "./try-request.ts";
 import { Confirm, Problem } from "./widgets.tsx";
 
-/** Waits for the end of typing before a call. */
+/** A call is made this long after the last key press. */
 const PAUSE_MS = 150;
 
 /** What a list was answered with. `ms` is the time between request and answer in this browser. */
 type Answer = { readonly ranked: RankedItems; readonly ms: number; readonly serverTiming: string };
 
-/** A user's list, which follows every change of the form. Without the model's record, attributes come from answers. */
+/** A user's list, computed again at every change of the form. Without the model's record, attributes are known from answers. */
 export function TryPage({ name, model }: { name: string; model: ModelRecord | undefined }) {
   const filled = useSignal<TryForm>({ ...EMPTY_FORM, user: page.value.query.get("user") ?? "" });
   const form = { ...filled.value, integerIds: model?.item_id_type === "integer" };

@@ -64,7 +64,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   ready: {},
 };
 
-/** The address of an example, with the place of the edge in front. */
+/** Path and query of an example. */
 export function addressOf({ id, path }: Call): string {
   const { path: values = {}, query } = EXAMPLES[id]!;
   return `${path.replace(/\{(\w+)\}/g, (_, name: string) => values[name]!)}${query ? `?${query}` : ""}`;

@@ -127,13 +127,13 @@ async function alternated(
   const first = (_: unknown, i: number) => (weighing.chosen[Math.floor(i / rank)] ? deviation * normal(random) : 0);
   const ofItems = Float32Array.from({ length: itemCount * rank }, first);
   const ofUsers = new Float32Array(userCount * rank);
-  const users = { of: ofUsers, start, partners: items, fixed: ofItems };
+  const users = { solved: ofUsers, start, partners: items, kept: ofItems };
   const { users: partners, start: itemStart } = occurrencesOf({ userCount, itemCount, start, items });
   const halves = [
     { detail: "fitting users to items", rows: users, others: weighing.items },
     {
       detail: "fitting items to users",
-      rows: { of: ofItems, start: itemStart, partners, fixed: ofUsers },
+      rows: { solved: ofItems, start: itemStart, partners, kept: ofUsers },
       others: weighing.users,
     },
   ];
@@ -156,23 +156,23 @@ const ROWS_BETWEEN_REPORTS = 2048;
 /** Conjugate gradient steps for each row. The alternation converges as quickly as with exact solutions. */
 const STEPS = 3;
 
-/** Row r of `of` belongs to the rows of `fixed` that positions start[r] … start[r + 1] − 1 of `partners` name. */
+/** One side's vectors are solved for while the other side's are kept. Row r has partners[start[r]] … partners[start[r + 1] − 1]. */
 type HalfIteration = {
-  readonly of: Float32Array; // [rowCount * rank]
+  readonly solved: Float32Array; // [rowCount * rank]
   readonly start: Uint32Array; // [rowCount + 1]
   readonly partners: Int32Array | Uint32Array;
-  readonly fixed: Float32Array; // [partnerCount * rank]
+  readonly kept: Float32Array; // [partnerCount * rank]
 };
 
 /**
  * Returns a function that improves a row's vector u towards (α VᵀV + Σ v vᵀ + ridge · I)⁻¹ Σ v, where V are the vectors of all
- * partners and v those of the row's own (Hu, Koren and Volinsky 2008, eq. 4).
+ * partners and v those of the row's partners (Hu, Koren and Volinsky 2008, eq. 4).
  */
-function rowSolver({ of, start, partners, fixed }: HalfIteration, rank: number, everyPair: number) {
+function rowSolver({ solved, start, partners, kept }: HalfIteration, rank: number, everyPair: number) {
   const gram = new Float64Array(rank * rank); // α VᵀV
-  for (let from = 0; from < fixed.length; from += rank)
+  for (let from = 0; from < kept.length; from += rank)
     for (let i = 0; i < rank; i++)
-      for (let j = 0; j < rank; j++) gram[i * rank + j]! += everyPair * fixed[from + i]! * fixed[from + j]!;
+      for (let j = 0; j < rank; j++) gram[i * rank + j]! += everyPair * kept[from + i]! * kept[from + j]!;
   const [rest, direction, image] = [new Float64Array(rank), new Float64Array(rank), new Float64Array(rank)];
 
   /** image = system · x. With `rest`, the sum of the partners' vectors is added to it. */
@@ -185,14 +185,14 @@ function rowSolver({ of, start, partners, fixed }: HalfIteration, rank: number, 
     for (let at = start[row]!; at < start[row + 1]!; at++) {
       const from = partners[at]! * rank;
       let product = 0;
-      for (let i = 0; i < rank; i++) product += fixed[from + i]! * x[i]!;
-      for (let i = 0; i < rank; i++) image[i]! += product * fixed[from + i]!;
-      if (sum) for (let i = 0; i < rank; i++) sum[i]! += fixed[from + i]!;
+      for (let i = 0; i < rank; i++) product += kept[from + i]! * x[i]!;
+      for (let i = 0; i < rank; i++) image[i]! += product * kept[from + i]!;
+      if (sum) for (let i = 0; i < rank; i++) sum[i]! += kept[from + i]!;
     }
   };
 
   return (row: number, ridge: number) => {
-    const solution = of.subarray(row * rank, (row + 1) * rank);
+    const solution = solved.subarray(row * rank, (row + 1) * rank);
     direction.set(solution);
     apply(direction, row, ridge, rest.fill(0));
     for (let i = 0; i < rank; i++) rest[i]! -= image[i]!;

@@ -43,8 +43,8 @@ export type Params = Readonly<Record<string, number>>;
 /** Predicted cost of one fit, as if nothing had been fitted before. Memory is the peak. */
 export type Cost = { readonly seconds: number; readonly memoryMb: number; readonly shared?: SharedCost };
 
-/** The part of the seconds that all fits on the same data pay only once. `isLearnt`: it has been paid. */
-export type SharedCost = { readonly seconds: number; readonly isLearnt: boolean };
+/** The part of the seconds that all fits on the same data pay only once. `isPaid`: an earlier fit has paid it. */
+export type SharedCost = { readonly seconds: number; readonly isPaid: boolean };
 
 /** Learning is a function: `fit` returns a finished model, and no half-trained model exists. */
 export type Method<P extends Params = Params> = {

@@ -29,11 +29,11 @@ export type VersionInput = {
   readonly historyMax: number;
   /** All users of the source, with item indices of `dataset`. Absent: the users of `dataset`. */
   readonly users?: UserHistories | undefined;
-  /** The file of attribute values (shared/user-values.ts); `users` has the codes. Absent: nobody is ranked for by attributes. */
+  /** The file of attribute values (shared/user-values.ts); `users` has the codes. Absent: lists do not depend on users' attributes. */
   readonly userValues?: Uint8Array | undefined;
   /**
-   * Memory of an isolate for versions. Without enough of it, the version has no statistics for similar items, and more popular items are
-   * in their lists. Absent: no limit.
+   * Memory that an isolate has for versions. If it is too small, the version has no statistics for similar items, and lists of similar
+   * items contain more popular items. Absent: no limit.
    */
   readonly edgeMemoryBytes?: number;
   /** Present for a model that learns from sessions. */

@@ -6,8 +6,8 @@ import { readSpool } from "../read/spool/user-spool.ts";
 const BATCH_USERS = 1024;
 
 /**
- * Adds attribute values to user histories: to users without positive interactions, and as new users to everybody in the spool without any
- * interaction. Both inputs are sorted by hash and are merged as they are read; their hashes must have one salt.
+ * Adds attribute values to the histories of users without positive interactions. Users of the spool who have no interaction are added as
+ * new users. Both inputs are sorted by hash and are merged as they are read; their hashes must have the same salt.
  *
  * @param values The codes of the spool that are served. The position of a code in this list is its code in the version.
  */

@@ -11,8 +11,8 @@ type Parts = {
 };
 
 /**
- * What a run's process is told about its customer's connectors. The service account for BigQuery comes from the operator's settings,
- * else from the issuing of the customer's key. A request can never choose it.
+ * The settings that a run's process gets for its customer's connectors. The service account for BigQuery comes from the operator's
+ * settings, or else from the record that was made with the customer's key. A request can never choose it.
  */
 export async function customerSettings(parts: Parts): Promise<SentConnectorSettings> {
   const { secret: _, bigqueryToken: __, ...settings } = parts.settings;

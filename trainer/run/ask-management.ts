@@ -12,12 +12,12 @@ const ANSWER_MS_MAX = 600_000;
  *
  * @throws The signal's reason when the run is stopped, TimeoutError when no answer comes.
  */
-export async function askLease(child: NodeJS.Process, signal: AbortSignal): Promise<boolean> {
+export async function checkLease(child: NodeJS.Process, signal: AbortSignal): Promise<boolean> {
   return ((await ask(child, "owns_lease", signal)) as LeaseAnswer).owns_lease === true;
 }
 
 /** Asks for a BigQuery access token of the run's customer. Also throws StageError when none can be made. */
-export async function askAccessToken(child: NodeJS.Process, signal: AbortSignal): Promise<AccessToken> {
+export async function requestAccessToken(child: NodeJS.Process, signal: AbortSignal): Promise<AccessToken> {
   const answer = AccessTokenAnswer.parse(await ask(child, "access_token", signal));
   if ("token" in answer) return answer;
   const { stage, code, message, retryable } = answer.failure;

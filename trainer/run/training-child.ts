@@ -4,7 +4,7 @@ import { childSecret, readChildStore } from "../settings.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { stageReporter } from "../stage/stage-reporter.ts";
 import { s3Store } from "../store/s3-store.ts";
-import { askAccessToken, askLease } from "./ask-management.ts";
+import { checkLease, requestAccessToken } from "./ask-management.ts";
 import { runFailure } from "./run-failure.ts";
 import { trainModel } from "./train-model.ts";
 import type { RunMessage, TrainingJob } from "./training-run.ts";
@@ -29,7 +29,7 @@ async function perform(job: TrainingJob): Promise<RunMessage> {
     },
   });
   try {
-    const bigqueryToken = () => askAccessToken(process, stop.signal);
+    const bigqueryToken = () => requestAccessToken(process, stop.signal);
     const settings = { ...job.connectorSettings, secret: childSecret(), bigqueryToken };
     return await trainModel(job, {
       connect: { customer: job.customer, settings },
@@ -39,7 +39,7 @@ async function perform(job: TrainingJob): Promise<RunMessage> {
       clock,
       report,
       onData: (data) => send({ kind: "data", data }),
-      ownsLease: () => askLease(process, stop.signal),
+      ownsLease: () => checkLease(process, stop.signal),
       onCleanupError: (error) => console.error("A removal of old or erased data failed:", error),
       onErasedRemoved: () => send({ kind: "erased_removed" }),
     });

@@ -2,7 +2,7 @@ import type { EvaluationReport, GateVerdict } from "../../../shared/evaluation-r
 import { POPULARITY } from "../../../shared/manifest.ts";
 import { signed } from "../evaluate/evaluation-figures.ts";
 
-/** Positive interactions that a new version needs; dataset/checks.ts already requires two items. */
+/** Positive interactions that a new version needs; read/dataset/checks.ts already requires two items. */
 const POSITIVES_MIN = 1;
 
 /**
@@ -30,29 +30,28 @@ function floorReasons({ data }: EvaluationReport): string[] {
 }
 
 function popularityReasons({ chosen, chosen_by, lift }: EvaluationReport): string[] {
-  const over = lift[chosen_by];
-  if (chosen.method === POPULARITY || over === undefined || over.value === null) return [];
-  if (over.value > 0) return [];
+  const difference = lift[chosen_by]?.value ?? null;
+  if (chosen.method === POPULARITY || difference === null || difference > 0) return [];
   return [
-    `The ${chosen.method} model is no better than popularity: its ${chosen_by} differs by ${signed(over.value)}.`,
+    `The ${chosen.method} model is no better than popularity: its ${chosen_by} differs by ${signed(difference)}.`,
   ];
 }
 
 function popularityNotes({ chosen, chosen_by, lift, split }: EvaluationReport): string[] {
   if (chosen.method === POPULARITY) return ["Lists are by popularity: nothing else was reliably better."];
-  const over = lift[chosen_by];
-  if (!over || over.value === null) return [];
-  const interval = `${signed(over.low)} to ${signed(over.high)}`;
+  const difference = lift[chosen_by];
+  if (!difference || difference.value === null) return [];
+  const interval = `${signed(difference.low)} to ${signed(difference.high)}`;
   return [
-    `${chosen_by} differs from popularity's by ${signed(over.value)} (${interval}) on ${split.validation.users_measured} users.`,
+    `${chosen_by} differs from popularity's by ${signed(difference.value)} (${interval}) on ${split.validation.users_measured} users.`,
   ];
 }
 
 function liveReasons({ chosen, chosen_by, live: tried }: EvaluationReport, live: EvaluationReport): string[] {
-  const over = tried?.lift;
-  if (!over || over.high === null || over.high >= 0) return [];
+  const lift = tried?.lift;
+  if (!lift || lift.high === null || lift.high >= 0) return [];
   const who = `The ${chosen.method} model is worse than the live version's ${live.chosen.method}`;
-  const difference = `${signed(over.value)} (${signed(over.low)} to ${signed(over.high)})`;
+  const difference = `${signed(lift.value)} (${signed(lift.low)} to ${signed(lift.high)})`;
   return [`${who} on the same users: ${chosen_by} differs by ${difference}.`];
 }
 
@@ -60,11 +59,11 @@ const SHRUNK_FRACTION = 0.5;
 
 function liveNotes(challenger: EvaluationReport, live: EvaluationReport): string[] {
   const notes: string[] = [];
-  const over = challenger.live?.lift;
-  if (over) {
-    const interval = `${signed(over.low)} to ${signed(over.high)}`;
+  const lift = challenger.live?.lift;
+  if (lift) {
+    const interval = `${signed(lift.low)} to ${signed(lift.high)}`;
     notes.push(
-      `Against the live version's ${live.chosen.method}, fitted on the same part: ${signed(over.value)} (${interval}).`,
+      `Against the live version's ${live.chosen.method}, fitted on the same part: ${signed(lift.value)} (${interval}).`,
     );
   } else if (live.chosen.method !== POPULARITY) {
     notes.push(`The live version's ${live.chosen.method} could not be tried on the new data, so it was not compared.`);

@@ -28,7 +28,7 @@ export function measured(evaluation: Evaluation, resampling: Resampling): Record
   return Object.fromEntries(names.map((name, i) => [name, toMeasured(intervals[i]!)]));
 }
 
-/** Every metric's paired difference, own minus other. Both must be evaluations of the same cases. */
+/** Each metric of `own` minus that of `other`, in pairs. Both must be evaluations of the same cases. */
 export function measuredLift(own: Evaluation, other: Evaluation, resampling: Resampling): Record<string, MeasuredMean> {
   const names = [...own.values.keys()];
   const differences = names.map((name) => {
@@ -39,7 +39,7 @@ export function measuredLift(own: Evaluation, other: Evaluation, resampling: Res
   return Object.fromEntries(names.map((name, i) => [name, toMeasured(intervals[i]!)]));
 }
 
-/** The paired difference of one metric, own minus other. */
+/** One metric of `own` minus that of `other`, in pairs. */
 export function lift(
   own: Evaluation,
   other: Evaluation,

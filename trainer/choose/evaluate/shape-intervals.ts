@@ -94,7 +94,7 @@ function exposureOf(percentiles: Float64Array) {
 /** Each figure with its 95 % interval. */
 export const measuredShape = (figures: ShapeFigures): Record<string, MeasuredMean> => measuredEach(figures, 0);
 
-/** The differences own minus other. Both must be of the same users. */
+/** Each figure of `own` minus that of `other`. Both must be of the same users. */
 export function measuredShapeLift(own: ShapeFigures, other: ShapeFigures): Record<string, MeasuredMean> {
   const differences = [...own].map(([name, { all, without }]): [string, Jackknife] => {
     const theirs = other.get(name)!;

@@ -33,7 +33,7 @@ export type EvaluateFilesOptions = {
   readonly measureAll: boolean;
   readonly cutOffs: readonly number[];
   readonly includeSeen: boolean;
-  /** For choosing and fitting all models together. Making and measuring lists on the test file comes on top. */
+  /** Seconds for the choice and the fits of all models. Making and measuring lists on the test file takes further time. */
   readonly secondsMax: number;
   readonly memoryMbMax: number;
   readonly budget: ServingBudget;
@@ -88,7 +88,7 @@ type FiguresWithoutHistory = {
 const CHOICE_FRACTION = 0.7;
 /** Seconds that the fit of the chosen model, and of popularity, may always take. */
 const SECONDS_MIN = 5;
-/** How late the fit of the chosen model may be, as a fraction of all seconds. Later, the next best model is taken. */
+/** The fit of the chosen model may exceed all seconds by this fraction. If it takes longer, the next best model is used. */
 const LATE_FRACTION = 0.1;
 /** Bounds of the lists that each model is measured on. */
 const LISTS_MIN = 20_000;

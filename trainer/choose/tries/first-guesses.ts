@@ -119,7 +119,7 @@ async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[]):
   }
 }
 
-/** If nothing fits the budget, the cheapest candidate has the time of the whole budget: better late than lists by popularity. */
+/** If nothing fits the budget, the cheapest candidate may take the whole budget again: a late model is better than none. */
 async function tryLate(state: SelectState, candidates: readonly Candidate[]): Promise<void> {
   const { train } = state.validation;
   const { memoryMbMax } = state.context;

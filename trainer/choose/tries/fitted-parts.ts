@@ -78,7 +78,7 @@ export function fittedParts(train: TrainingData, clock: () => number, memoryMbMa
     secondsToFit(candidate, data = train) {
       const shared = sharedOf(candidate, data);
       const parts = data === train ? missing(candidate) : separateParts(candidate);
-      return sum(parts, (part) => predicted(part, data)) + (shared?.isLearnt ? 0 : (shared?.seconds ?? 0));
+      return sum(parts, (part) => predicted(part, data)) + (shared?.isPaid ? 0 : (shared?.seconds ?? 0));
     },
     secondsAlone(candidate) {
       const seconds = (part: Candidate) => entryOf(part)?.seconds ?? predicted(part, train);

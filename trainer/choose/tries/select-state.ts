@@ -59,7 +59,8 @@ export function obstacle(state: SelectState, candidate: Candidate): string | und
   const { context, validation, secondsLeft } = state;
   const { parts } = context;
   const missing = parts.missing(candidate).map(({ method, params }) => method.cost(validation.train, params).memoryMb);
-  const [memoryMb, memoryMbMax] = [Math.max(0, ...missing), Math.max(0, context.memoryMbMax - parts.heldMb())];
+  const memoryMb = Math.max(0, ...missing);
+  const memoryMbMax = Math.max(0, context.memoryMbMax - parts.heldMb());
   if (memoryMb > memoryMbMax) {
     return `needs about ${Math.round(memoryMb)} MB of memory to fit, and may use ${Math.round(memoryMbMax)} MB`;
   }

@@ -51,5 +51,5 @@ export function coldCost(data: TrainingData): (SharedCost & { readonly memoryMb:
   const { length } = coldItems(data);
   if (length === 0) return undefined;
   const { seconds, memoryMb } = attributeCost(data, length, SETTINGS);
-  return { seconds, memoryMb, isLearnt: SCORERS.has(data) };
+  return { seconds, memoryMb, isPaid: SCORERS.has(data) };
 }

@@ -50,20 +50,8 @@ type Cold = {
   readonly every: number;
 };
 
-/** A model that places cold items in the lists of its warm model. */
+/** A model that places cold items in the lists of `warm`. */
 export type ColdModel = FittedModel & { readonly warm: FittedModel; readonly cold: Cold };
-
-const hasCold = (model: FittedModel): model is ColdModel => "cold" in model;
-
-/** The model without its cold items. */
-export const warmOf = (model: FittedModel): FittedModel => (hasCold(model) ? model.warm : model);
-
-/** Adds to `warm` the cold items of `models`, which learnt from the same data; the rarest placing of them applies. */
-export function placedAsIn(models: readonly FittedModel[], warm: FittedModel): FittedModel {
-  const placing = models.filter(hasCold).map(({ cold }) => cold);
-  if (placing.length === 0) return warm;
-  return placeCold(warm, { ...placing[0]!, every: Math.max(...placing.map(({ every }) => every)) });
-}
 
 function placeCold(warm: FittedModel, cold: Cold): FittedModel {
   const { scorer, isCold, every } = cold;

@@ -116,7 +116,7 @@ function weighedHistories(graph: GraphBuilder, items: string) {
 
 function weighedHistory(graph: GraphBuilder, all: string, weighting: HistoryWeighting): WeighedHistory {
   const { distinct, scale, window, halfLifeDays } = weighting;
-  const [first, end, axis] = [-window, END, 0].map((value) => graph.constant(int64([1], value)));
+  const [first, end, axis] = [-window, TO_LAST, 0].map((value) => graph.constant(int64([1], value)));
   const newest = (value: string) => graph.op("Slice", [value, first!, end!, axis!]);
   const items = newest(all);
   // Position 0 is the newest entry, which stands last.
@@ -192,5 +192,5 @@ function expanded(graph: GraphBuilder, values: string, type: DataType): string {
   return graph.op("Mul", [codes, graph.op("Abs", [codes])]);
 }
 
-/** A slice's end that lies behind every end. */
-const END = 2 ** 31 - 1;
+/** As the end of a slice: everything up to the last element. */
+const TO_LAST = 2 ** 31 - 1;

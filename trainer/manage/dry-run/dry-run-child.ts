@@ -1,7 +1,7 @@
 /** The program of a dry run's process: receives a DryRunJob over IPC, sends a DryRunAnswer, and ends. */
 import { join } from "node:path";
 import { fetchEvents } from "../../read/connectors/events/fetch-events.ts";
-import { askAccessToken } from "../../run/ask-management.ts";
+import { requestAccessToken } from "../../run/ask-management.ts";
 import { childSecret, readChildStore } from "../../settings.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { StoreError } from "../../store/object-store.ts";
@@ -24,7 +24,7 @@ async function perform(job: DryRunJob): Promise<DryRunAnswer> {
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort(new StageError("fetching", "stopped", "The dry run was stopped.")));
   try {
-    const bigqueryToken = () => askAccessToken(process, stop.signal);
+    const bigqueryToken = () => requestAccessToken(process, stop.signal);
     const ofDryRun = { secret: childSecret(), bigqueryToken, typedByRows: TYPED_BY_ROWS };
     const context = {
       customer,

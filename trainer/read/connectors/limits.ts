@@ -19,7 +19,7 @@ export function startDeadline(caller: AbortSignal, timeoutSeconds: number): Dead
   return { signal: AbortSignal.any([caller, late.signal]), end: () => clearTimeout(timer) };
 }
 
-/** The answer of a source. Throws StageError `source_silent` when it does not come in time; the request is left alone. */
+/** Waits for the answer of a source. Throws StageError `source_silent` when none comes in time, without cancelling the request. */
 export async function unlessSilent<Answer>(answer: Promise<Answer>, silenceSeconds: number): Promise<Answer> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const giveUp = () => reject(silentError(silenceSeconds, "SHORTLIST_SILENCE_SECONDS"));

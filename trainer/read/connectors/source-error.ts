@@ -7,8 +7,8 @@ import { StageError } from "../../stage/stage-error.ts";
 export type Explanation = { readonly code: string; readonly message: string; readonly retryable?: boolean };
 
 export const refusal = (code: string, message: string): Explanation => ({ code, message });
-/** For faults that may pass: the run is tried again. */
-export const passing = (code: string, message: string): Explanation => ({ code, message, retryable: true });
+/** For transient faults: the run is tried again. */
+export const transient = (code: string, message: string): Explanation => ({ code, message, retryable: true });
 
 export const sourceError = ({ code, message, retryable = false }: Explanation, cause?: unknown): StageError =>
   new StageError("fetching", code, message, { cause, retryable });

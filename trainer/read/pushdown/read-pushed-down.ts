@@ -136,7 +136,7 @@ async function joinedSource(
   return { connector, signal, origins, table: sourceTable(query) as SourceTable };
 }
 
-/** Adds the records of events to those of the interactions, whose item ids may be integers. Other ids are no items of theirs. */
+/** Adds the records of events to those of the interactions. If these have integer item ids, events with other ids get no item. */
 async function appendRecords(staging: Staging, { name, columns }: StagedTable, events: SourceRows): Promise<void> {
   const { name: added } = await stageRows(staging, { name: "event_records", source: events });
   const cast = `TRY_CAST(c1 AS ${columns[1]!.type})`;

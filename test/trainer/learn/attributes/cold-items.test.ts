@@ -14,13 +14,13 @@ test("cold items are items that nobody chose and whose attributes other items sh
 });
 
 test("the scorer is learnt once for the same data, and again for other data", async () => {
-  expect(coldCost(data)).toMatchObject({ isLearnt: false });
+  expect(coldCost(data)).toMatchObject({ isPaid: false });
   const scorer = await coldScorer(data, fitContext());
   expect(await coldScorer(data, fitContext())).toBe(scorer);
-  expect(coldCost(data)).toMatchObject({ isLearnt: true });
+  expect(coldCost(data)).toMatchObject({ isPaid: true });
   const others = { ...data, positive: data.positive.map((positive, row) => (data.items[row] === 21 ? 0 : positive)) };
   expect([...coldItems(others)]).toEqual([21, 22, 23]);
-  expect(coldCost(others)).toMatchObject({ isLearnt: false });
+  expect(coldCost(others)).toMatchObject({ isPaid: false });
   expect(await coldScorer(others, fitContext())).not.toBe(scorer);
 });
 
@@ -28,7 +28,7 @@ test("an aborted fit caches nothing", async () => {
   const fresh = { ...data };
   const context = { ...fitContext(), signal: AbortSignal.abort(new Error("stopped")) };
   await expect(coldScorer(fresh, context)).rejects.toThrow("stopped");
-  expect(coldCost(fresh)).toMatchObject({ isLearnt: false });
+  expect(coldCost(fresh)).toMatchObject({ isPaid: false });
 });
 
 test("no cold items cost nothing; half of 20,000 items with 4,000 words cost half a minute", () => {

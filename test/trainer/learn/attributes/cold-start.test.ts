@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../../shared/ids.ts";
 import { topK } from "../../../../shared/top-k.ts";
-import { COLD_EVERY, placedAsIn, warmOf, withColdItems } from "../../../../trainer/learn/attributes/cold-start.ts";
+import { COLD_EVERY, withColdItems } from "../../../../trainer/learn/attributes/cold-start.ts";
 import { implicitAls } from "../../../../trainer/learn/implicit-als.ts";
 import type { Method } from "../../../../trainer/learn/model.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
@@ -69,23 +69,10 @@ test("the predicted cost includes the cold items, as the part that all fits on t
   const [params] = method.grid(fresh);
   const cold = withColdItems(method);
   const [plain, before] = [method.cost(fresh, params!), cold.cost(fresh, params!)];
-  expect(before.shared).toMatchObject({ isLearnt: false });
+  expect(before.shared).toMatchObject({ isPaid: false });
   expect(before.seconds).toBeCloseTo(plain.seconds + before.shared!.seconds, 9);
   await cold.fit(fresh, params!, fitContext());
-  expect(withColdItems(sequentialRidge as Method).cost(fresh, {}).shared).toMatchObject({ isLearnt: true });
+  expect(withColdItems(sequentialRidge as Method).cost(fresh, {}).shared).toMatchObject({ isPaid: true });
   expect(cold.cost(fresh, params!).seconds).toBe(before.seconds);
   expect(cold.cost(checkerboard(8), params!).shared).toBeUndefined();
-});
-
-test("a model gets the cold items of several others, placed as rarely as in the rarest", async () => {
-  const cold = withColdItems(ease as Method);
-  const [params] = cold.grid(data);
-  const often = await cold.fit(data, { ...params!, coldEvery: 3 }, fitContext());
-  const rarely = await cold.fit(data, { ...params!, coldEvery: 6 }, fitContext());
-  const plain = warmOf(often);
-  expect([...referenceScores(placedAsIn([often, rarely, plain], plain), history)]).toEqual([
-    ...referenceScores(rarely, history),
-  ]);
-  expect(placedAsIn([plain], plain)).toBe(plain);
-  expect(warmOf(plain)).toBe(plain);
 });

@@ -72,7 +72,7 @@ export async function dryRunQuery(access: BigQueryAccess, query: string, signal:
   return { fields: statistics.schema?.fields ?? [], bytes };
 }
 
-/** Runs the query to its end. The job is cancelled when the signal is aborted. Passing faults are retried a few times. */
+/** Runs the query to its end. The job is cancelled when the signal is aborted. Transient faults are retried a few times. */
 export async function runQuery(access: BigQueryAccess, query: string, signal: AbortSignal): Promise<FinishedJob> {
   const { client, party } = access;
   const jobId = `shortlist-${randomUUID()}`;
@@ -137,7 +137,7 @@ const optionsOf = ({ labels, bytesBilledMax, timeoutSeconds, party }: BigQueryAc
   useLegacySql: false,
 });
 
-/** Sends a request, and retries passing faults with growing pauses. Throws StageError; the signal's reason when aborted. */
+/** Sends a request, and retries transient faults with growing pauses. Throws StageError; the signal's reason when aborted. */
 export async function withRetries<Value>(
   { party, silenceSeconds }: Pick<BigQueryAccess, "party" | "silenceSeconds">,
   signal: AbortSignal,

@@ -1,5 +1,5 @@
 import { StageError } from "../../../stage/stage-error.ts";
-import { type Explanation, passing, refusal, sourceError } from "../source-error.ts";
+import { type Explanation, refusal, sourceError, transient } from "../source-error.ts";
 import type { PostgresTarget } from "./config.ts";
 
 /** A customer's query inside a larger statement, and the character at which it begins there. */
@@ -16,13 +16,13 @@ type Fault = {
 type Explain = (fault: Fault, target: PostgresTarget) => Explanation;
 
 const noRoute: Explain = ({ code }, { host, port }) =>
-  passing(
+  transient(
     "source_unreachable",
     `There is no route from the trainer to ${host}:${port} (${code}); check its address, its network and the firewalls between`,
   );
-const cut: Explain = () => passing("connection_lost", "The connection was cut");
+const cut: Explain = () => transient("connection_lost", "The connection was cut");
 const silent: Explain = (_, { host, port }) =>
-  passing(
+  transient(
     "source_unreachable",
     `${host}:${port} does not answer in time (SHORTLIST_CONNECT_SECONDS); let the trainer's addresses through the firewall`,
   );
@@ -32,7 +32,7 @@ const writes: Explain = () =>
 /** By SQLSTATE (PostgreSQL manual, appendix A) or Node's error code. */
 const EXPLANATIONS: Readonly<Record<string, Explain>> = {
   "25P03": () =>
-    passing("connection_lost", "The server ended the connection, because the trainer was idle for too long"),
+    transient("connection_lost", "The server ended the connection, because the trainer was idle for too long"),
   "28P01": (_, { user }) =>
     refusal(
       "authentication_failed",
@@ -50,18 +50,21 @@ const EXPLANATIONS: Readonly<Record<string, Explain>> = {
   "42P01": ({ message }) => refusal("table_not_found", `${message}; name it with its schema, such as shop.orders`),
   "25006": writes,
   "40001": ({ message }) =>
-    passing(
+    transient(
       "query_cancelled_by_replica",
       `The replica cancelled the query (${message}); read from the primary, or set max_standby_streaming_delay or hot_standby_feedback`,
     ),
   "57014": () =>
     refusal("source_timeout", "The server cancelled the query, by its own time limit or by hand; make it read less"),
-  "57P01": () => passing("source_restarted", "The server shut the connection down"),
-  "57P02": () => passing("source_restarted", "The server crashed and restarts"),
-  "57P03": () => passing("source_restarted", "The server is starting up"),
-  "53300": () => passing("source_busy", "The server has no connection left"),
+  "57P01": () => transient("source_restarted", "The server shut the connection down"),
+  "57P02": () => transient("source_restarted", "The server crashed and restarts"),
+  "57P03": () => transient("source_restarted", "The server is starting up"),
+  "53300": () => transient("source_busy", "The server has no connection left"),
   ECONNREFUSED: (_, { host, port }) =>
-    passing("source_unreachable", `Nothing listens at ${host}:${port}, or a firewall refuses the trainer's addresses`),
+    transient(
+      "source_unreachable",
+      `Nothing listens at ${host}:${port}, or a firewall refuses the trainer's addresses`,
+    ),
   ECONNRESET: cut,
   EPIPE: cut,
   ETIMEDOUT: silent,
@@ -106,8 +109,8 @@ function explanationOf(fault: Fault, target: PostgresTarget, inner: InnerQuery |
     return writes(fault, target);
   if (isUnsupported || fault.code?.startsWith("42"))
     return refusal("source_query_failed", `The query cannot run: ${text}${placeOf(fault, inner)}`);
-  const mayPass = fault.code?.startsWith("53"); // insufficient resources
-  return (mayPass ? passing : refusal)("source_query_failed", `The query failed: ${text}`);
+  const isTransient = fault.code?.startsWith("53"); // insufficient resources
+  return (isTransient ? transient : refusal)("source_query_failed", `The query failed: ${text}`);
 }
 
 /** The statement that grants the missing right. The server names a table without its schema. */

@@ -30,8 +30,8 @@ type SessionOptions = Pick<ConnectorSettings, "connectSeconds" | "silenceSeconds
 
 const ATTEMPTS = 3;
 const PAUSE_MS = 1_000;
-/** Time for saying goodbye or cancelling before the socket is destroyed. */
-const GOODBYE_MS = 4_000;
+/** Time for closing the connection or cancelling a statement before the socket is destroyed. */
+const CLOSE_MS = 4_000;
 
 export async function openSession(target: PostgresTarget, options: SessionOptions): Promise<PostgresSession> {
   const address = await allowedAddress(target.host, { allowPrivate: options.allowPrivate });
@@ -143,8 +143,8 @@ function newClient(target: PostgresTarget, address: string, connectSeconds: numb
 
 /** Cancels the statement on the server, which does not notice a closed connection while it computes. Best effort. */
 async function cancelOnServer(target: PostgresTarget, address: string, pid: number): Promise<void> {
-  const client = newClient(target, address, GOODBYE_MS / 1000);
-  const cancelDestroy = destroyAfter(client, GOODBYE_MS);
+  const client = newClient(target, address, CLOSE_MS / 1000);
+  const cancelDestroy = destroyAfter(client, CLOSE_MS);
   try {
     await client.connect();
     await client.query("SELECT pg_cancel_backend($1)", [pid]);
@@ -157,12 +157,12 @@ async function cancelOnServer(target: PostgresTarget, address: string, pid: numb
 }
 
 async function hangUp(client: pg.Client): Promise<void> {
-  const cancelDestroy = destroyAfter(client, GOODBYE_MS);
+  const cancelDestroy = destroyAfter(client, CLOSE_MS);
   await client.end().catch(() => undefined);
   cancelDestroy();
 }
 
-/** Destroys the socket after the given time, because a silent server does not answer a goodbye either. */
+/** Destroys the socket after the given time, because a silent server does not answer when the connection is closed either. */
 function destroyAfter(client: pg.Client, ms: number): () => void {
   const { connection } = client as unknown as { readonly connection: { readonly stream: Socket } };
   const timer = setTimeout(() => connection.stream.destroy(), ms);

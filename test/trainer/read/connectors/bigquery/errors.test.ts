@@ -58,7 +58,7 @@ test("missing rights are explained by commands that can be pasted", () => {
   );
 });
 
-test("only passing faults are transient", () => {
+test("only faults that may end by themselves are transient", () => {
   expect([api(500, "internalError", "x"), api(503, "backendError", "x")].map(isTransient)).toEqual([true, true]);
   expect([api(400, "invalidQuery", "x"), api(403, "accessDenied", "x")].some(isWorthRetry)).toBe(false);
   expect(isWorthRetry(api(403, "rateLimitExceeded", "x"))).toBe(true);
