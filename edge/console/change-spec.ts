@@ -36,7 +36,7 @@ type Shown = Partial<Record<"location" | "sslmode" | "project_id", string>> & { 
 
 export function formOf(spec: ModelSpec): CreateForm {
   const { user, item, interaction } = spec.schema;
-  const { label, events } = interaction;
+  const { label, events, session_id: session = "", repeats = false } = interaction;
   const main = mainConnectorOf(spec);
   const { location = "", password, sslmode = EMPTY_CREATION.sslmode, project_id: project = "" } = main as Shown;
   const { metric = EMPTY_CREATION.metric, coverage_min } = spec.objective ?? {};
@@ -52,6 +52,8 @@ export function formOf(spec: ModelSpec): CreateForm {
     users: user.source?.query ?? "",
     columns: { user: user.id, item: item.id, time: interaction.created_at, label: label.name },
     positiveFrom: label.type === "Rating" ? label.positive_from : null,
+    session,
+    repeats,
     events: Object.keys(events ?? {}).join(", "),
     name: spec.model_name,
     schedule: spec.train_schedule ?? "@once",

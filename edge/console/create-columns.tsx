@@ -18,7 +18,7 @@ const RATING_EXAMPLE = 4;
 
 /** What the columns mean. The guess is preselected. */
 export function CreateColumns({ form, names, onChange }: Props) {
-  const { columns, positiveFrom } = form;
+  const { columns, positiveFrom, session, repeats } = form;
   const set = (part: Partial<Columns>) => onChange({ columns: { ...columns, ...part } });
   return (
     <fieldset>
@@ -49,6 +49,23 @@ export function CreateColumns({ form, names, onChange }: Props) {
           type="number"
           value={String(positiveFrom)}
           onInput={(text) => onChange({ positiveFrom: Number(text) })}
+        />
+      )}
+      <Choice
+        label="Session"
+        value={session}
+        options={optionsOf(names, session || null, "none: learn from all that a user chose")}
+        onChange={(name) => onChange({ session: name })}
+      />
+      {session !== "" && (
+        <Choice
+          label="In a session, an item"
+          value={repeats ? "again" : "once"}
+          options={[
+            ["once", "comes once"],
+            ["again", "may come again"],
+          ]}
+          onChange={(value) => onChange({ repeats: value === "again" })}
         />
       )}
     </fieldset>

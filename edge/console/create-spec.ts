@@ -30,6 +30,10 @@ export type CreateForm = {
   readonly columns: Columns;
   /** Ratings are positive from here on; null where the label says yes or no. */
   readonly positiveFrom: number | null;
+  /** The column of the session; empty where interactions are not parted into sessions. */
+  readonly session: string;
+  /** Whether items may come again in the same session. */
+  readonly repeats: boolean;
   /** Types of live events that the model listens to, separated by commas; empty for none. */
   readonly events: string;
   readonly name: string;
@@ -53,6 +57,8 @@ export const EMPTY_CREATION: CreateForm = {
   users: "",
   columns: { user: "user_id", item: "item_id", time: "created_at", label: "label" },
   positiveFrom: null,
+  session: "",
+  repeats: false,
   events: "",
   name: "",
   schedule: "@daily",
@@ -102,6 +108,8 @@ export function specOf(form: CreateForm): ModelSpec {
           ? { type: "Rating", name: labelName, positive_from: form.positiveFrom }
           : { type: "Binary", name: labelName },
         source: { connector_id: form.connector, query: interactionsOf(form) },
+        ...(form.session && { session_id: form.session }),
+        ...(form.session && form.repeats && { repeats: true }),
         ...events,
       },
     },

@@ -16,12 +16,14 @@ function changeOf(spec: ModelSpec, part: Partial<CreateForm>) {
 const created = (part: Partial<CreateForm>) => specOf({ ...EMPTY_CREATION, name: "shop", ...part });
 const FILE = created({ location: "clicks.csv", items: "SELECT * FROM items", events: "view, buy" });
 const POSTGRES = created({ type: "Postgres", location: "postgres://reader@db/shop", secret: "S", sslmode: "require" });
+const SESSIONS = created({ location: "clicks.csv", session: "visit", repeats: true });
 const EVENTS = created({ type: "Events", events: "view", metric: "mrr@5", coverage: "0.2" });
 
 test.each([
   ["files", FILE],
   ["a database", POSTGRES],
   ["BigQuery", created({ type: "BigQuery", project: "acme", location: "EU", positiveFrom: 4 })],
+  ["sessions", SESSIONS],
   ["events alone", EVENTS],
 ])("a form that nobody changes is no change, for a model of %s", (_, spec) => {
   expect(changeOf(spec, {})).toEqual({});
@@ -40,6 +42,8 @@ test("only what is changed in the form is sent", () => {
   expect(changeOf(FILE, { metric: "hr@20" })).toEqual({ objective: { metric: "hr@20" } });
   expect(changeOf(EVENTS, { metric: "ndcg@10", coverage: "" })).toEqual({ objective: null });
   expect(changeOf(FILE, { events: "view" })).toEqual({ schema: { interaction: { events: { buy: null } } } });
+  expect(changeOf(FILE, { session: "visit" })).toEqual({ schema: { interaction: { session_id: "visit" } } });
+  expect(changeOf(SESSIONS, { session: "" })).toEqual({ schema: { interaction: { session_id: null, repeats: null } } });
 });
 
 test("a connector is replaced as a whole, and others stay", () => {

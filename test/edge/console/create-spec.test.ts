@@ -8,6 +8,7 @@ test.each([
     "Postgres with events",
     { type: "Postgres", location: "postgres://reader@db/shop", secret: "S", events: "view, buy" },
   ],
+  ["sessions", { location: "clicks.csv", session: "session_id", repeats: true }],
   ["BigQuery", { type: "BigQuery", project: "acme", location: "EU", users: "SELECT * FROM users" }],
   ["events alone", { type: "Events", events: "view" }],
 ] as const)("a model of %s is a valid specification", (_, part) => {
