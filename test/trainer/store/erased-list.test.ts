@@ -1,13 +1,8 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { ERASED_USERS_MAX, erasedUsersKey, hashesOf } from "../../../shared/erased-users.ts";
 import { addErasedUsers, readErasedUsers } from "../../../trainer/store/erased-list.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
 import { memoryStore } from "../../fixtures/memory-store.ts";
-
-vi.mock("../../../shared/erased-users.ts", async (original) => ({
-  ...(await original<object>()),
-  ERASED_USERS_MAX: 50,
-}));
 
 const salt = "00112233445566778899aabbccddeeff";
 const [ANN, BOB, CYD] = ["aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"] as const;

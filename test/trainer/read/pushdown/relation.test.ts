@@ -215,9 +215,9 @@ test("a store keeps each row's session, and the one with the smallest name of ro
     const kinds = { u: "text", i: "integer", t: "integer", l: "integer", s: kind } as const;
     for (const store of stores) {
       const table = await heldTable(store, { kinds, rows: cells }, { label: BINARY, nowSeconds });
-      for (const of of [DISTINCT, { kind: "newest", of: DISTINCT, perUser: 9 } as const]) {
+      for (const entries of [DISTINCT, { kind: "newest", of: DISTINCT, perUser: 9 } as const]) {
         const source = { connector: store.connector, table, signal: never, origins: [] };
-        const found = await jsonRows(await openRelation(source, { kind: "rows", of }));
+        const found = await jsonRows(await openRelation(source, { kind: "rows", of: entries }));
         const texts = found.map(({ u, i, l, s }) => `${u} ${i} ${l} ${s}`).sort();
         const [least, other] = kind === "text" ? ["Z", "x"] : ["2", "1"];
         expect(texts).toEqual([
