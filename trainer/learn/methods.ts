@@ -11,6 +11,7 @@ import { sasrec } from "./sasrec.ts";
 import { sequentialLocalRidge } from "./sequential-local-ridge.ts";
 import { sequentialRidge } from "./sequential-ridge.ts";
 import { sessionWalk } from "./session-walk.ts";
+import { sharpenedFilter } from "./sharpened-filter.ts";
 import { repeatedFraction } from "./statistics/valued-histories.ts";
 
 const WITHOUT_COLD_ITEMS: readonly object[] = [popularity, attributeRidge];
@@ -18,6 +19,7 @@ const WITHOUT_COLD_ITEMS: readonly object[] = [popularity, attributeRidge];
 const PERSONAL: readonly object[] = [
   localSetRidge,
   graphFilter,
+  forSparseData(sharpenedFilter as Method),
   implicitAls,
   sequentialRidge,
   sequentialLocalRidge,
@@ -41,6 +43,18 @@ const REPEATED_MIN = 0.05;
 /** The same method with an empty grid on data in which items are rarely chosen again. */
 function forRepeatedItems(method: Method): Method {
   return { ...method, grid: (data) => (repeatedFraction(data) >= REPEATED_MIN ? method.grid(data) : []) };
+}
+
+/**
+ * A walk over all interactions at each rank call must read less than the items' weights from each other do: `graph_filter` suits data with
+ * more interactions.
+ */
+const ENTRIES_PER_PAIR_MAX = 0.01;
+
+/** The same method with an empty grid where interactions are many for the catalog. */
+function forSparseData(method: Method): Method {
+  const isSparse = ({ items, itemCount }: TrainingData) => items.length < ENTRIES_PER_PAIR_MAX * itemCount ** 2;
+  return { ...method, grid: (data) => (isSparse(data) ? method.grid(data) : []) };
 }
 
 /** With fewer positive interactions, closed forms rank better than networks, in a hundredth of the time. */

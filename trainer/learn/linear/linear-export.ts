@@ -3,6 +3,8 @@ import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { cast, float32, gather, int32, int64 } from "../numerics/onnx/graph-shorthand.ts";
 import type { DataType } from "../numerics/onnx/proto.ts";
 import { exportScores, fileBox } from "../scoring/scoring-graph.ts";
+import { hopScores } from "../weights/hop-scores.ts";
+import type { EncodedHops } from "../weights/hop-weights.ts";
 import { addSparseScores, type ExternalFile, type WeighedHistory } from "../weights/sparse-scores.ts";
 import {
   type EncodedBias,
@@ -157,9 +159,10 @@ function isNewestOfItem(graph: GraphBuilder, items: string, positions: string): 
 function termScores(
   graph: GraphBuilder,
   history: WeighedHistory,
-  matrix: EncodedDense | EncodedFactors,
+  matrix: EncodedDense | EncodedFactors | EncodedHops,
   file: ExternalFile,
 ): string {
+  if (matrix.kind === "hops") return hopScores(graph, history, matrix, file);
   const flat = graph.constant(int64([1], -1));
   if (matrix.kind === "dense") return graph.op("Reshape", [weightedRows(graph, history, matrix, file), flat]);
   const { left, right } = matrix;

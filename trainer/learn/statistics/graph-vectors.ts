@@ -1,7 +1,8 @@
 import { type FitContext, reportProgress } from "../model.ts";
 import { openGemm } from "../numerics/linear-algebra/gemm.ts";
-import { leadingEigen } from "../numerics/linear-algebra/leading-eigen.ts";
+import { type LeadingEigen, leadingEigen } from "../numerics/linear-algebra/leading-eigen.ts";
 import type { Matrix } from "../numerics/linear-algebra/matrix.ts";
+import { type FactorWeights, factorWeights } from "../weights/weight-matrix.ts";
 import { type CoOccurrence, coOccurrence } from "./co-occurrence.ts";
 import { countItems, distinctItems, type Histories } from "./histories.ts";
 
@@ -15,35 +16,79 @@ const EXPONENT = 0.3;
 export async function graphVectors(histories: Histories, width: number, context: FitContext): Promise<Float32Array> {
   const counts = coOccurrence(distinctItems(histories), 2 * EXPONENT);
   const { itemCount } = histories;
-  const divisor = countItems(counts.histories).map((count) => count ** EXPONENT || 1);
+  const { values, vectors } = await graphEigen(counts, { divisor: divisors(counts, EXPONENT), count: width, context });
+  const units = new Float32Array(itemCount * width);
+  for (let item = 0; item < itemCount; item++) {
+    const row = units.subarray(item * width, (item + 1) * width);
+    for (let k = 0; k < vectors.columns; k++)
+      row[k] = Math.sqrt(Math.max(0, values[k]!)) * vectors.values[item * vectors.columns + k]!;
+    const length = Math.hypot(...row);
+    for (let k = 0; k < width; k++) row[k] = length > 0 ? row[k]! / length : 0;
+  }
+  return units;
+}
+
+/** popularity^exponent of each item, by which its entries are divided; 1 for items that nobody chose. */
+export const divisors = ({ histories }: CoOccurrence, exponent: number): Float64Array =>
+  countItems(histories).map((count) => count ** exponent || 1);
+
+export type EigenOptions = {
+  readonly divisor: Float64Array; // [itemCount]
+  readonly count: number;
+  readonly context: FitContext;
+  /** RᵀR, if it is held as a whole. */
+  readonly normalised?: Matrix | undefined;
+};
+
+/**
+ * The leading eigenvalues and eigenvectors of RᵀR, with zeros for items that nobody chose: these hold only rounding errors, which a
+ * blend would scale up to the size of other models' scores.
+ */
+export async function graphEigen(
+  counts: CoOccurrence,
+  { divisor, count, context, normalised }: EigenOptions,
+): Promise<LeadingEigen> {
+  const { itemCount } = counts.histories;
   const gemm = openGemm();
   try {
-    const { values, vectors } = await leadingEigen(
-      async (block) => {
-        await reportProgress(context, 0, "finding first vectors");
-        return applyNormalised(counts, divisor, block);
+    const eigen = await leadingEigen(
+      async (vectors) => {
+        await reportProgress(context, 0, "finding the vectors of the graph");
+        return normalised ? gemm.multiply({ a: normalised, b: vectors }) : applyNormalised(counts, divisor, vectors);
       },
-      { size: itemCount, count: Math.min(width, itemCount), random: context.random, gemm },
+      { size: itemCount, count: Math.min(count, itemCount), random: context.random, gemm },
     );
-    const units = new Float32Array(itemCount * width);
-    for (let item = 0; item < itemCount; item++) {
-      const row = units.subarray(item * width, (item + 1) * width);
-      for (let k = 0; k < vectors.columns; k++)
-        row[k] = Math.sqrt(Math.max(0, values[k]!)) * vectors.values[item * vectors.columns + k]!;
-      const length = Math.hypot(...row);
-      for (let k = 0; k < width; k++) row[k] = length > LENGTH_MIN ? row[k]! / length : 0;
-    }
-    return units;
+    const { columns, values } = eigen.vectors;
+    for (const [item, users] of countItems(counts.histories).entries())
+      if (users === 0) values.fill(0, item * columns, (item + 1) * columns);
+    return eigen;
   } finally {
     await gemm.close();
   }
 }
 
-/** Shorter rows are rounding errors. */
-const LENGTH_MIN = 1e-6;
+/** Eigenvalues below this fraction of the largest are rounding errors, and their vectors are noise. */
+const EIGENVALUE_FRACTION_MIN = 1e-5;
+
+/** D_from^−1 V f(Λ / λ₁) Vᵀ D_to as two factors, with λ₁ the largest eigenvalue. */
+export function graphFactors(
+  { values: eigenvalues, vectors }: LeadingEigen,
+  f: (eigenvalue: number) => number,
+  { from, to }: { readonly from: Float64Array; readonly to?: Float64Array },
+): FactorWeights {
+  const { rows, columns: rank, values } = vectors;
+  const relative = eigenvalues.map((value) => value / (eigenvalues[0] || 1));
+  const weights = relative.map((value) => (value > EIGENVALUE_FRACTION_MIN ? f(value) : 0));
+  const left = values.map((value, i) => (weights[i % rank]! * value) / from[Math.floor(i / rank)]!);
+  const right = new Float32Array(rank * rows);
+  for (let item = 0; item < rows; item++) {
+    for (let k = 0; k < rank; k++) right[k * rows + item] = values[item * rank + k]! * (to?.[item] ?? 1);
+  }
+  return factorWeights(rows, rank, { left, right });
+}
 
 /** RᵀR · vectors, computed user by user without forming RᵀR. */
-export function applyNormalised({ histories, weights }: CoOccurrence, divisor: Float64Array, vectors: Matrix): Matrix {
+function applyNormalised({ histories, weights }: CoOccurrence, divisor: Float64Array, vectors: Matrix): Matrix {
   const { userCount, start, items } = histories;
   const { rows, columns: width, values } = vectors;
   const image = new Float32Array(rows * width);

@@ -12,12 +12,7 @@ export type EncodedSparse = {
 };
 
 /** Arrays of entries end with CHUNK unused ones, so that the last row's last chunk ends within them. */
-export type ExactEntries = {
-  readonly kind: "exact";
-  readonly columnType: "uint16" | "int32";
-  readonly columns: Uint16Array | Int32Array;
-  readonly values: Float32Array;
-};
+export type ExactEntries = Columns & { readonly kind: "exact"; readonly values: Float32Array };
 
 /**
  * Three bytes an entry. Column = low + highs[code] and weight = levels[code]: the code says how large the weight is and, above
@@ -31,6 +26,13 @@ export type CodedEntries = {
   readonly highs: Int32Array; // [CODES]
 };
 
+/** A sparse matrix whose weights are all 1, with rows of any length. */
+export type EncodedLinks = Columns & {
+  readonly rowStart: Int32Array; // [rowCount + 1]
+};
+
+type Columns = { readonly columnType: "uint16" | "int32"; readonly columns: Uint16Array | Int32Array };
+
 export const ROWS_PER_BLOCK = 64;
 /** Entries that are read at once. */
 export const CHUNK = 32;
@@ -39,12 +41,10 @@ export const ROW_MAX = 1000;
 const CODES = 256;
 const LOW_COLUMNS = 65_536;
 
+type Sizes = { readonly rowCount: number; readonly columnCount: number };
+
 /** Bytes of all files of such a matrix with `entryCount` entries. */
-export function sparseBytes(
-  { rowCount, columnCount }: { readonly rowCount: number; readonly columnCount: number },
-  entryCount: number,
-  isExact: boolean,
-): number {
+export function sparseBytes({ rowCount, columnCount }: Sizes, entryCount: number, isExact: boolean): number {
   const entryBytes = isExact ? (columnCount <= LOW_COLUMNS ? 6 : 8) : 3;
   return (entryCount + CHUNK) * entryBytes + 2 * (rowCount + 1) + 4 * blockCount(rowCount);
 }
@@ -64,14 +64,28 @@ export function encodeSparse(matrix: SparseWeights, isExact: boolean): EncodedSp
   return { rowCount, columnCount, blockStart, offset, entries: isExact ? exactEntries(matrix) : codedEntries(matrix) };
 }
 
-function exactEntries({ columnCount, ...matrix }: SparseWeights): ExactEntries {
-  const size = matrix.columns.length + CHUNK;
+/** Encodes where a matrix has weights, and not how large these are. */
+export const encodeLinks = (matrix: SparseWeights): EncodedLinks => ({
+  rowStart: Int32Array.from(matrix.start),
+  ...encodedColumns(matrix),
+});
+
+/** Bytes of all files of `encodeLinks`. */
+export const linkBytes = ({ rowCount, columnCount }: Sizes, entryCount: number): number =>
+  (entryCount + CHUNK) * (columnCount <= LOW_COLUMNS ? 2 : 4) + 4 * (rowCount + 1);
+
+function exactEntries(matrix: SparseWeights): ExactEntries {
+  const values = new Float32Array(matrix.values.length + CHUNK);
+  values.set(matrix.values);
+  return { kind: "exact", ...encodedColumns(matrix), values };
+}
+
+function encodedColumns({ columnCount, columns: from }: SparseWeights): Columns {
+  const size = from.length + CHUNK;
   const columnType = columnCount <= LOW_COLUMNS ? "uint16" : "int32";
   const columns = columnType === "uint16" ? new Uint16Array(size) : new Int32Array(size);
-  columns.set(matrix.columns);
-  const values = new Float32Array(size);
-  values.set(matrix.values);
-  return { kind: "exact", columnType, columns, values };
+  columns.set(from);
+  return { columnType, columns };
 }
 
 function codedEntries({ columnCount, columns, values }: SparseWeights): CodedEntries {

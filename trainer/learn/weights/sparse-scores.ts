@@ -1,7 +1,7 @@
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { cast, float32, gather, int32, int64 } from "../numerics/onnx/graph-shorthand.ts";
 import type { DataType } from "../numerics/onnx/proto.ts";
-import { CHUNK, type EncodedSparse, ROWS_PER_BLOCK } from "./sparse-encoding.ts";
+import { CHUNK, type EncodedLinks, type EncodedSparse, ROWS_PER_BLOCK } from "./sparse-encoding.ts";
 
 /** The history entries that a term reads, newest last: rows of its matrix (int32 [L]) and their weights (float32 [L]). */
 export type WeighedHistory = { readonly items: string; readonly weights: string };
@@ -16,7 +16,10 @@ export type ExternalFile = (name: string, type: DataType, dims: readonly number[
 export function addSparseScores(graph: GraphBuilder, base: string, history: WeighedHistory, sources: Sources): string {
   const { at, inRow, factors } = chunksOf(graph, history, sources);
   const { columns, values } = decoded(graph, at, sources);
-  const weighted = graph.op("Mul", [graph.op("Where", [inRow, values, graph.constant(float32([], 0))]), factors]);
+  const none = graph.constant(float32([], 0));
+  const weighted = values
+    ? graph.op("Mul", [graph.op("Where", [inRow, values, none]), factors])
+    : graph.op("Where", [inRow, factors, none]);
   const [flatColumns, flatWeights] = [columns, weighted].map((grid) =>
     graph.op("Reshape", [grid, graph.constant(int64([1], -1))]),
   );
@@ -27,7 +30,7 @@ export function addSparseScores(graph: GraphBuilder, base: string, history: Weig
   });
 }
 
-type Sources = { readonly matrix: EncodedSparse; readonly file: ExternalFile };
+type Sources = { readonly matrix: EncodedSparse | EncodedLinks; readonly file: ExternalFile };
 
 /**
  * The C chunks of all rows of the history. `at` int32 [C, CHUNK]: positions of entries; `inRow` bool [C, CHUNK]: whether an
@@ -55,7 +58,12 @@ function chunksOf(graph: GraphBuilder, history: WeighedHistory, sources: Sources
 }
 
 /** Rows int32 [L] → int32 [L]: the positions of their first entries. */
-function rowStarts(graph: GraphBuilder, { matrix: { rowCount, blockStart, offset }, file }: Sources) {
+function rowStarts(graph: GraphBuilder, { matrix, file }: Sources) {
+  if ("rowStart" in matrix) {
+    const starts = file("starts", "int32", [matrix.rowStart.length], matrix.rowStart);
+    return (rows: string) => gather(graph, starts, rows);
+  }
+  const { rowCount, blockStart, offset } = matrix;
   const blocks = file("blocks", "int32", [blockStart.length], blockStart);
   const offsets = file("offsets", "uint16", [rowCount + 1], offset);
   return (rows: string): string => {
@@ -86,17 +94,18 @@ function ownersOf(graph: GraphBuilder, counts: string) {
   return { row: graph.op("Sub", [counted, one]), begin, total };
 }
 
-/** Columns (int32) and values (float32) of the entries at these positions, in the shape of `at`. */
-function decoded(graph: GraphBuilder, at: string, { matrix: { entries }, file }: Sources) {
+type Decoded = { readonly columns: string; readonly values?: string };
+
+/** Columns (int32) and values (float32; absent: all 1) of the entries at these positions, in the shape of `at`. */
+function decoded(graph: GraphBuilder, at: string, { matrix, file }: Sources): Decoded {
   const taken = (name: string, type: DataType, data: Uint8Array | Uint16Array | Int32Array | Float32Array) =>
     gather(graph, file(name, type, [data.length], data), at);
   const widened = (value: string) => cast(graph, value, "int32");
-  if (entries.kind === "exact") {
-    const columns = taken("columns", entries.columnType, entries.columns);
-    return {
-      columns: entries.columnType === "int32" ? columns : widened(columns),
-      values: taken("values", "float32", entries.values),
-    };
+  const entries = "rowStart" in matrix ? matrix : matrix.entries;
+  if ("columns" in entries) {
+    const found = taken("columns", entries.columnType, entries.columns);
+    const columns = entries.columnType === "int32" ? found : widened(found);
+    return "values" in entries ? { columns, values: taken("values", "float32", entries.values) } : { columns };
   }
   const low = widened(taken("low", "uint16", entries.low));
   const codes = widened(taken("codes", "uint8", entries.codes));

@@ -1,3 +1,4 @@
+import { type EncodedHops, encodeHops, hopBytes } from "./hop-weights.ts";
 import { type EncodedSparse, encodeSparse, levelCount, ROW_MAX, sparseBytes } from "./sparse-encoding.ts";
 import {
   type DenseWeights,
@@ -13,7 +14,11 @@ import { type PrunablePart, pruneWeights } from "./weight-pruning.ts";
 export type WeightPart = { readonly matrix: WeightMatrix; readonly rowFactors: Float32Array | undefined };
 
 /** A weight matrix as its files hold it. All sparse matrices of a model are stacked into one, where each has a first row. */
-export type EncodedMatrix = EncodedDense | EncodedFactors | { readonly kind: "stacked"; readonly firstRow: number };
+export type EncodedMatrix =
+  | EncodedDense
+  | EncodedFactors
+  | EncodedHops
+  | { readonly kind: "stacked"; readonly firstRow: number };
 
 /** With `rowScales`, values are int8 codes: code c of row r stands for c·|c|·rowScales[r]. */
 export type EncodedDense = {
@@ -81,7 +86,8 @@ function bytesUnder(parts: readonly WeightPart[], bias: Float32Array | undefined
     if (matrix.kind === "factors") {
       const rank = rankUnder(matrix.right.rowCount, plan);
       bytes += denseBytes(rowCount, rank, plan) + denseBytes(rank, columnCount, plan);
-    } else if (!isStacked(matrix, plan)) bytes += denseBytes(rowCount, columnCount, plan);
+    } else if (matrix.kind === "hops") bytes += hopBytes(matrix, plan.fraction);
+    else if (!isStacked(matrix, plan)) bytes += denseBytes(rowCount, columnCount, plan);
   }
   const sparse = stackedUnder(parts, plan);
   const [first] = sparse;
@@ -104,7 +110,7 @@ const stackedUnder = (parts: readonly WeightPart[], plan: Plan) =>
  * sparse: 500 history entries over 300 items take onnxruntime-web 46 ms then, and .7 ms if dense.
  */
 function isStacked(matrix: WeightMatrix, plan: Plan): boolean {
-  if (matrix.kind === "factors") return false;
+  if (matrix.kind === "factors" || matrix.kind === "hops") return false;
   if (plan.fraction < 1) return true;
   if (matrix.kind === "dense") return false;
   const { rowCount, columnCount } = matrix;
@@ -135,6 +141,7 @@ function encodeUnder(parts: readonly WeightPart[], bias: Float32Array | undefine
         right: encodeDense(firstRows(matrix.right, rank), plan),
       };
     }
+    if (matrix.kind === "hops") return encodeHops(matrix, plan.fraction);
     if (!isStacked(matrix, plan)) return encodeDense(matrix.kind === "dense" ? matrix : filledIn(matrix), plan);
     const firstRow = rowsBefore;
     rowsBefore += matrix.rowCount;

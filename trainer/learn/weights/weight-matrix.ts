@@ -1,7 +1,7 @@
 import { nthLargest } from "./nth-largest.ts";
 
 /** Weights from source items (rows) to scored items (columns). */
-export type WeightMatrix = DenseWeights | SparseWeights | FactorWeights;
+export type WeightMatrix = DenseWeights | SparseWeights | FactorWeights | HopWeights;
 
 export type DenseWeights = {
   readonly kind: "dense";
@@ -27,6 +27,21 @@ export type FactorWeights = {
   readonly columnCount: number;
   readonly left: DenseWeights; // [rowCount, rank]
   readonly right: DenseWeights; // [rank, columnCount]
+};
+
+/**
+ * Weights by two hops: from an item to the users who chose it, and from these to their items. The weight from i to j is rowFactors[i] ·
+ * columnFactors[j] · the sum of the userFactors of all users who chose both.
+ */
+export type HopWeights = {
+  readonly kind: "hops";
+  readonly rowCount: number;
+  readonly columnCount: number;
+  /** The items of each user, all with the value 1. */
+  readonly users: SparseWeights; // [userCount, columnCount]
+  readonly rowFactors: Float32Array; // [rowCount]
+  readonly userFactors: Float32Array; // [userCount]
+  readonly columnFactors: Float32Array; // [columnCount]
 };
 
 /** A square factorisation of `size` rows and columns. */
@@ -55,6 +70,10 @@ export function addRow(matrix: WeightMatrix, row: number, factor: number, into: 
     for (let k = 0; k < right.rowCount; k++) addRow(right, k, factor * left.values[row * right.rowCount + k]!, into);
     return;
   }
+  if (matrix.kind === "hops") {
+    addHops(matrix, row, factor, into);
+    return;
+  }
   if (matrix.kind === "dense") {
     const offset = row * matrix.columnCount;
     for (let column = 0; column < matrix.columnCount; column++) {
@@ -64,6 +83,16 @@ export function addRow(matrix: WeightMatrix, row: number, factor: number, into: 
   }
   for (let at = matrix.start[row]!; at < matrix.start[row + 1]!; at++) {
     into[matrix.columns[at]!]! += factor * matrix.values[at]!;
+  }
+}
+
+function addHops(hops: HopWeights, row: number, factor: number, into: Float32Array | Float64Array): void {
+  const { users, rowFactors, userFactors, columnFactors } = hops;
+  for (let user = 0; user < users.rowCount; user++) {
+    const items = users.columns.subarray(users.start[user]!, users.start[user + 1]!);
+    if (!items.includes(row)) continue;
+    const weight = factor * rowFactors[row]! * userFactors[user]!;
+    for (const item of items) into[item]! += weight * columnFactors[item]!;
   }
 }
 
