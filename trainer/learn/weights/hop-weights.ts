@@ -12,9 +12,12 @@ export type EncodedHops = {
   readonly columnFactors: Float32Array; // [columnCount]
 };
 
-/** Bytes of all files when this fraction of the users is kept. */
+/** Most entries of users that are kept. A rank call may read all of them, at about 50 ns each in onnxruntime-web. */
+const ENTRIES_MAX = 2_000_000;
+
+/** Bytes of all files when at most this fraction of the users is kept. */
 export function hopBytes({ rowCount, columnCount, users }: HopWeights, fraction: number): number {
-  const kept = keptUsers(users.rowCount, fraction);
+  const kept = keptUsers(users, fraction);
   const entries = kept.reduce((sum, user) => sum + users.start[user + 1]! - users.start[user]!, 0);
   const toUsers = linkBytes({ rowCount, columnCount: kept.length }, entries);
   const toItems = linkBytes({ rowCount: kept.length, columnCount }, entries);
@@ -23,9 +26,9 @@ export function hopBytes({ rowCount, columnCount, users }: HopWeights, fraction:
 
 /** Fewer users stand for all: their weights grow by as much as their number falls. */
 export function encodeHops({ rowFactors, columnFactors, ...hops }: HopWeights, fraction: number): EncodedHops {
-  const kept = keptUsers(hops.users.rowCount, fraction);
-  const users = fraction < 1 ? rowsOf(hops.users, kept) : hops.users;
-  const growth = hops.users.rowCount / kept.length;
+  const kept = keptUsers(hops.users, fraction);
+  const users = rowsOf(hops.users, kept);
+  const growth = hops.users.rowCount / users.rowCount;
   return {
     kind: "hops",
     toUsers: encodeLinks(transposed(users)),
@@ -36,9 +39,10 @@ export function encodeHops({ rowFactors, columnFactors, ...hops }: HopWeights, f
   };
 }
 
-/** Users at equal distances, at least one. */
-function keptUsers(count: number, fraction: number): Int32Array {
-  const keep = Math.max(1, Math.floor(fraction * count));
+/** Users at equal distances, at least one if there is any. */
+export function keptUsers({ rowCount: count, columns }: SparseWeights, fraction: number): Int32Array {
+  const wanted = Math.floor(count * Math.min(fraction, ENTRIES_MAX / columns.length));
+  const keep = Math.min(count, Math.max(1, wanted));
   return Int32Array.from({ length: keep }, (_, i) => Math.floor((i * count) / keep));
 }
 

@@ -1,4 +1,4 @@
-import { type EncodedHops, encodeHops, hopBytes } from "./hop-weights.ts";
+import { type EncodedHops, encodeHops, hopBytes, keptUsers } from "./hop-weights.ts";
 import { type EncodedSparse, encodeSparse, levelCount, ROW_MAX, sparseBytes } from "./sparse-encoding.ts";
 import {
   type DenseWeights,
@@ -40,7 +40,7 @@ export type Encoding = {
   readonly truncation: string;
 };
 
-/** Whether weights stay float32, and the fraction that is kept of all sparse weights and of each factorisation's rank. */
+/** Whether weights stay float32, and the fraction that is kept of all sparse weights, of each factorisation's rank, and of users. */
 type Plan = { readonly isExact: boolean; readonly fraction: number };
 
 const EXACT: Plan = { isExact: true, fraction: 1 };
@@ -172,12 +172,16 @@ function truncationOf(
   const levels = kept ? levelCount(kept.columnCount) : Number.POSITIVE_INFINITY;
   const isRowFull = kept !== undefined && longestRow(kept) === ROW_MAX;
   const isRowCut = isRowFull && stackedUnder(parts, plan).some(({ matrix }) => longestRow(matrix) > ROW_MAX);
+  const hops = parts.flatMap(({ matrix }) => (matrix.kind === "hops" ? [matrix.users] : []));
+  const userCount = hops.reduce((sum, { rowCount }) => sum + rowCount, 0);
+  const keptCount = hops.reduce((sum, users) => sum + keptUsers(users, plan.fraction).length, 0);
   const formatted = (count: number) => count.toLocaleString("en-US");
   return [
     isRowCut ? `top ${ROW_MAX} weights of each row` : "",
     kept && kept.values.length < total
       ? `${formatted(kept.values.length)} of ${formatted(total)} weights, which matter most`
       : "",
+    keptCount < userCount ? `${formatted(keptCount)} of ${formatted(userCount)} users` : "",
     rankUnder(rank, plan) < rank ? `rank ${rankUnder(rank, plan)} of ${rank}` : "",
     plan.isExact ? "" : levels < 256 ? `weights of ${levels} sizes` : "8-bit weights",
   ]
