@@ -135,7 +135,7 @@ const ridgeBesideNetwork = ({ items, itemCount }: TrainingData) => (items.length
  * Weights beside the ridge. Most scores of the ridge are 0 on sparse data, so that its best scores are many times their spread (LOG.md,
  * "Two hops on yelp2018").
  */
-const BESIDE_RIDGE = { pooled: 20, sharpened: 15 };
+const BESIDE_RIDGE = { pooled: 40, sharpened: 10 };
 /** Weight of the local ridge beside a walk, and its decay. A weight of 1 costs the ranks of repeated items (LOG.md, "Sessions"). */
 const RIDGE_BESIDE_WALK = { share: 0.2, recentScale: 4 };
 

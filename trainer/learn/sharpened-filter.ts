@@ -29,7 +29,7 @@ export const sharpenedFilter: Method<SharpenedFilterParams> = {
     return [settings, { ...settings, sharpen: 0.7 }, { ...settings, userExponent: 0.2, sharpen: 0.8 }];
   },
   cost: ({ items, itemCount }, { rank }) => ({
-    seconds: 0.1 + 8e-8 * items.length * rank,
+    seconds: 0.1 + 2e-7 * items.length * rank,
     memoryMb: 100 + (16 * itemCount * rank + 48 * items.length) / 1e6,
   }),
   async fit(data, params, context) {

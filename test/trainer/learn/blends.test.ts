@@ -21,6 +21,7 @@ import { sasrec } from "../../../trainer/learn/sasrec.ts";
 import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
 import { sequentialRidge } from "../../../trainer/learn/sequential-ridge.ts";
 import { sessionWalk } from "../../../trainer/learn/session-walk.ts";
+import { sharpenedFilter } from "../../../trainer/learn/sharpened-filter.ts";
 import { checkerboard } from "../../fixtures/checkerboard.ts";
 import { ease } from "../../fixtures/ease.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
@@ -37,8 +38,14 @@ const families = [
   sasrec,
   sequentialRidge,
   sessionWalk,
+  { ...sharpenedFilter, grid: () => [] },
 ] as unknown as Method[];
-for (const method of standardBlends(Object.fromEntries(families.map((one) => [one.name, one])))) modelSuite(method);
+const byName = (methods: readonly Method[]) => Object.fromEntries(methods.map((one) => [one.name, one]));
+for (const method of standardBlends(byName(families))) modelSuite(method);
+describe("on sparse data", () => {
+  const sparse = standardBlends(byName([...families, sharpenedFilter as unknown as Method]));
+  for (const method of sparse.filter(({ name }) => ["set_blend", "pooled_blend"].includes(name))) modelSuite(method);
+});
 
 const methods = { popularity: popularity as Method, ease: ease as Method, local_ridge: localSetRidge as Method };
 const data = checkerboard(20);

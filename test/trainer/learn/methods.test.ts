@@ -34,3 +34,16 @@ test.each([
   for (const name of ["sasrec", "neural_blend", "pooled_blend"])
     expect(METHODS[name]!.grid(data).length > 0).toBe(isTried);
 });
+
+test("the sharpened filter is tried, and blended, where interactions are few for the catalog", () => {
+  const histories = Array.from({ length: 300 }, (_, user) => [user, user + 1, user + 2, user + 3]);
+  for (const [itemCount, isTried] of [
+    [400, true],
+    [304, false],
+  ] as const) {
+    const data = trainingData(itemCount, histories);
+    expect(METHODS.sharpened_filter!.grid(data).length > 0).toBe(isTried);
+    const [blended] = METHODS.set_blend!.grid(data);
+    expect(Object.keys(blended!).some((name) => name.includes("sharpened_filter"))).toBe(isTried);
+  }
+});
