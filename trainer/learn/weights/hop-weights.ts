@@ -12,7 +12,7 @@ export type EncodedHops = {
   readonly columnFactors: Float32Array; // [columnCount]
 };
 
-/** Most entries of users that are kept. A rank call may read all of them, at about 50 ns each in onnxruntime-web. */
+/** Most entries of users that are kept. A rank call may read all of them, at about 25 ns each in onnxruntime-web. */
 const ENTRIES_MAX = 2_000_000;
 
 /** Bytes of all files when at most this fraction of the users is kept. */
