@@ -6,6 +6,7 @@ import { fileBox } from "../../../../trainer/learn/scoring/scoring-graph.ts";
 import { hopScores } from "../../../../trainer/learn/weights/hop-scores.ts";
 import { encodeHops, hopBytes } from "../../../../trainer/learn/weights/hop-weights.ts";
 import { sparseBuilder } from "../../../../trainer/learn/weights/sparse-builder.ts";
+import { encodeWithin, leastBytes } from "../../../../trainer/learn/weights/weight-encoding.ts";
 import { addRow, type HopWeights } from "../../../../trainer/learn/weights/weight-matrix.ts";
 
 /** Everybody chose item 1; the last item has no users, and every seventh user has no items. */
@@ -86,6 +87,13 @@ test("a fraction of the users stands for all, in files of the announced size", a
   const [all, half] = [await scoresOf(exported(hops, 1), [1]), await scoresOf(exported(hops, 0.5), [1])];
   expect(half[1]! / all[1]!).toBeGreaterThan(0.8);
   expect(half[1]! / all[1]!).toBeLessThan(1.25);
+});
+
+test("within a small budget fewer users are kept, and the export says so", () => {
+  const part = { matrix: drawnHops(20, 600), rowFactors: undefined };
+  const encoded = encodeWithin([part], undefined, 5000);
+  expect(encoded.truncation).toMatch(/^[1-9]\d\d of 600 users; 8-bit weights$/);
+  expect(leastBytes([part], undefined)).toBeLessThan(1000);
 });
 
 test("no more users are kept than a rank call can read", () => {
