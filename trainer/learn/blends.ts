@@ -135,7 +135,7 @@ const ridgeBesideNetwork = ({ items, itemCount }: TrainingData) => (items.length
  * Weights beside the ridge. Most scores of the ridge are 0 on sparse data, so that its best scores are many times their spread (LOG.md,
  * "Two hops on yelp2018").
  */
-const BESIDE_RIDGE = { pooled: 15, sharpened: 10, pooledWithSharpened: 40 };
+const BESIDE_RIDGE = { sharpened: 2, pooled: 15, sharpenedAndPooled: [15, 45] } as const;
 /** Weight of the local ridge beside a walk, and its decay. A weight of 1 costs the ranks of repeated items (LOG.md, "Sessions"). */
 const RIDGE_BESIDE_WALK = { share: 0.2, recentScale: 4 };
 
@@ -157,13 +157,8 @@ export function standardBlends(methods: Methods): Method[] {
         : { method: "sequential_local_ridge", params: { ...params, neighbours: 300 }, share },
     );
   const [local, filter, factors] = [guess("local_ridge", 1), guess("graph_filter", 0.6), guess("implicit_als", 0.6)];
-  /** Undefined where interactions are too many for the catalog. */
-  const sharpened = (data: TrainingData) => {
-    const part = guess("sharpened_filter", BESIDE_RIDGE.sharpened)(data);
-    return part && [part];
-  };
-  const pooled = (data: TrainingData) =>
-    guess("pooled_history", sharpened(data) ? BESIDE_RIDGE.pooledWithSharpened : BESIDE_RIDGE.pooled)(data);
+  const sharpened = guess("sharpened_filter", BESIDE_RIDGE.sharpened); // undefined on dense data
+  const [sharpenedShare, pooledShare] = BESIDE_RIDGE.sharpenedAndPooled;
   const network = guess("sasrec", 1);
   const walk = guess("session_walk", 1);
   const localBesideWalk = (data: TrainingData) => {
@@ -172,8 +167,14 @@ export function standardBlends(methods: Methods): Method[] {
     return found && { ...found, params: { ...found.params, recentScale } };
   };
   return [
-    blendOf(methods, "set_blend", (data) => [local(data), ...(sharpened(data) ?? [filter(data), factors(data)])]),
-    blendOf(methods, "pooled_blend", (data) => [pooled(data), ...(sharpened(data) ?? []), local(data)]),
+    blendOf(methods, "set_blend", (data) =>
+      sharpened(data) ? [local(data), sharpened(data)] : [local(data), filter(data), factors(data)],
+    ),
+    blendOf(methods, "pooled_blend", (data) =>
+      sharpened(data)
+        ? [guess("pooled_history", pooledShare)(data), guess("sharpened_filter", sharpenedShare)(data), local(data)]
+        : [guess("pooled_history", BESIDE_RIDGE.pooled)(data), local(data)],
+    ),
     blendOf(methods, "sequential_blend", (data) => [
       ...ridges(data, 0.5),
       guess("local_ridge", 0.15)(data),
