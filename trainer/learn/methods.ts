@@ -46,8 +46,8 @@ function forRepeatedItems(method: Method): Method {
 }
 
 /**
- * A walk over all interactions at each rank call must read less than the items' weights from each other do: `graph_filter` suits data with
- * more interactions.
+ * Two hops read interactions at each rank call. With more interactions for each pair of items, `graph_filter` has fewer weights to read,
+ * and on ml-100k it ranks better.
  */
 const ENTRIES_PER_PAIR_MAX = 0.01;
 
