@@ -111,11 +111,11 @@ test("a silent server ends the attempt at its timeout", async () => {
 });
 
 test("concurrent calls have the time that all of them need together", async () => {
-  const slow: Answer = (request, response) => void setTimeout(() => ok(request, response), 700);
+  const slow: Answer = (request, response) => void setTimeout(() => ok(request, response), 1000);
   const server = await startServer(slow);
   const request = s3Request({ ...server.options, deadlineMs: 100, attempts: 3 });
-  const put = () => request({ method: "PUT", key: "a", body: new Uint8Array(300_000) });
-  const answers = await Promise.all([put(), put(), put()]); // 900 kB in .7 s
+  const put = () => request({ method: "PUT", key: "a", body: new Uint8Array(600_000) });
+  const answers = await Promise.all([put(), put(), put()]); // 1.8 MB in 1 s, of 1.9 s
   expect(answers.map((answer) => answer.status)).toEqual([200, 200, 200]);
   await expect(put()).rejects.toThrow("no answer within");
 });
