@@ -64,14 +64,15 @@ export function denseWeights(rowCount: number, columnCount: number, values: Floa
 }
 
 /** into [columnCount] += factor · row */
-export function addRow(matrix: WeightMatrix, row: number, factor: number, into: Float32Array | Float64Array): void {
+export function addRow(
+  matrix: Exclude<WeightMatrix, HopWeights>,
+  row: number,
+  factor: number,
+  into: Float32Array | Float64Array,
+): void {
   if (matrix.kind === "factors") {
     const { left, right } = matrix;
     for (let k = 0; k < right.rowCount; k++) addRow(right, k, factor * left.values[row * right.rowCount + k]!, into);
-    return;
-  }
-  if (matrix.kind === "hops") {
-    addHops(matrix, row, factor, into);
     return;
   }
   if (matrix.kind === "dense") {
@@ -83,16 +84,6 @@ export function addRow(matrix: WeightMatrix, row: number, factor: number, into: 
   }
   for (let at = matrix.start[row]!; at < matrix.start[row + 1]!; at++) {
     into[matrix.columns[at]!]! += factor * matrix.values[at]!;
-  }
-}
-
-function addHops(hops: HopWeights, row: number, factor: number, into: Float32Array | Float64Array): void {
-  const { users, rowFactors, userFactors, columnFactors } = hops;
-  for (let user = 0; user < users.rowCount; user++) {
-    const items = users.columns.subarray(users.start[user]!, users.start[user + 1]!);
-    if (!items.includes(row)) continue;
-    const weight = factor * rowFactors[row]! * userFactors[user]!;
-    for (const item of items) into[item]! += weight * columnFactors[item]!;
   }
 }
 

@@ -7,7 +7,8 @@ import { hopScores } from "../../../../trainer/learn/weights/hop-scores.ts";
 import { encodeHops, hopBytes } from "../../../../trainer/learn/weights/hop-weights.ts";
 import { sparseBuilder } from "../../../../trainer/learn/weights/sparse-builder.ts";
 import { encodeWithin, leastBytes } from "../../../../trainer/learn/weights/weight-encoding.ts";
-import { addRow, type HopWeights } from "../../../../trainer/learn/weights/weight-matrix.ts";
+import type { HopWeights } from "../../../../trainer/learn/weights/weight-matrix.ts";
+import { addHops } from "../../../fixtures/reference-scores.ts";
 
 /** Everybody chose item 1; the last item has no users, and every seventh user has no items. */
 function drawnHops(itemCount: number, userCount: number): HopWeights {
@@ -72,7 +73,7 @@ test.each([
   const graph = exported(hops, 1);
   for (const history of [[1], [5, 3], [itemCount - 1], [itemCount - 1, 2, 1]]) {
     const expected = new Float64Array(itemCount);
-    for (const item of history) addRow(hops, item, 2, expected);
+    for (const item of history) addHops(hops, item, 2, expected);
     const scores = await scoresOf(graph, history);
     expect(largestDifference(scores, expected)).toBeLessThan(1e-3);
   }
