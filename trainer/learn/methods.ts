@@ -19,13 +19,13 @@ const WITHOUT_COLD_ITEMS: readonly object[] = [popularity, attributeRidge];
 const PERSONAL: readonly object[] = [
   localSetRidge,
   graphFilter,
-  forSparseData(sharpenedFilter as Method),
+  triedWhere(isSparse, sharpenedFilter as Method),
   implicitAls,
   sequentialRidge,
   sequentialLocalRidge,
-  forRepeatedItems(sessionWalk as Method),
-  forEnoughData(pooledHistory as Method),
-  forEnoughData(sasrec as Method),
+  triedWhere(hasRepeats, sessionWalk as Method),
+  triedWhere(isEnoughForNetworks, pooledHistory as Method),
+  triedWhere(isEnoughForNetworks, sasrec as Method),
 ];
 
 const byName = (methods: readonly Method[]) => Object.fromEntries(methods.map((method) => [method.name, method]));
@@ -37,12 +37,16 @@ export const METHODS: Readonly<Record<string, Method>> = byName([
   ...standardBlends(byName(PERSONAL as readonly Method[])),
 ]);
 
+/** The same method with an empty grid on data that do not suit it. */
+function triedWhere(isSuited: (data: TrainingData) => boolean, method: Method): Method {
+  return { ...method, grid: (data) => (isSuited(data) ? method.grid(data) : []) };
+}
+
 /** A walk that may stay on an item is worth a try if at least this fraction of the positives repeats an item of its history. */
 const REPEATED_MIN = 0.05;
 
-/** The same method with an empty grid on data in which items are rarely chosen again. */
-function forRepeatedItems(method: Method): Method {
-  return { ...method, grid: (data) => (repeatedFraction(data) >= REPEATED_MIN ? method.grid(data) : []) };
+function hasRepeats(data: TrainingData): boolean {
+  return repeatedFraction(data) >= REPEATED_MIN;
 }
 
 /**
@@ -51,18 +55,14 @@ function forRepeatedItems(method: Method): Method {
  */
 const ENTRIES_PER_PAIR_MAX = 0.01;
 
-/** The same method with an empty grid where interactions are many for the catalog. */
-function forSparseData(method: Method): Method {
-  const isSparse = ({ items, itemCount }: TrainingData) => items.length < ENTRIES_PER_PAIR_MAX * itemCount ** 2;
-  return { ...method, grid: (data) => (isSparse(data) ? method.grid(data) : []) };
+function isSparse({ items, itemCount }: TrainingData): boolean {
+  return items.length < ENTRIES_PER_PAIR_MAX * itemCount ** 2;
 }
 
 /** With fewer positive interactions, closed forms rank better than networks, in a hundredth of the time. */
 const NEURAL_INTERACTIONS_MIN = 20_000;
 
-/** The same method with an empty grid on data that are too small for networks. */
-function forEnoughData(method: Method): Method {
-  const isEnough = ({ items, positive }: TrainingData) =>
-    items.length >= NEURAL_INTERACTIONS_MIN && positive.reduce((count, is) => count + is, 0) >= NEURAL_INTERACTIONS_MIN;
-  return { ...method, grid: (data) => (isEnough(data) ? method.grid(data) : []) };
+function isEnoughForNetworks({ items, positive }: TrainingData): boolean {
+  if (items.length < NEURAL_INTERACTIONS_MIN) return false;
+  return positive.reduce((count, is) => count + is, 0) >= NEURAL_INTERACTIONS_MIN;
 }
