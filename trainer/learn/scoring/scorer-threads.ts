@@ -12,6 +12,9 @@ export type ScorerAnswer = { readonly id: number } & (
   | { readonly error: string }
 );
 
+/** The message after which a thread ends. */
+export const CLOSE = "close";
+
 const PROGRAM = fileURLToPath(new URL("./scorer-worker.ts", import.meta.url).href);
 
 export const SCORER_THREADS = Math.min(4, availableParallelism());
@@ -88,7 +91,8 @@ function openWorker(task: ScorerTask) {
     else one?.reject(new Error(answer.error));
   });
   worker.on("error", fail);
-  worker.on("exit", () => fail(failure ?? new Error("The scoring thread has ended.")));
+  const end = () => fail(failure ?? new Error("The scoring thread has ended."));
+  const exited = new Promise<void>((resolve) => worker.on("exit", () => resolve(end())));
   return {
     waiting: () => waiting.size,
     score: (history: History) =>
@@ -98,6 +102,11 @@ function openWorker(task: ScorerTask) {
         waiting.set(id, { resolve, reject });
         worker.postMessage({ id, history } satisfies ScorerRequest);
       }),
-    close: () => worker.terminate(),
+    // A thread that is terminated while ONNX Runtime works ends the whole process, so it ends by itself after its session's run.
+    close() {
+      end();
+      worker.postMessage(CLOSE);
+      return exited;
+    },
   };
 }

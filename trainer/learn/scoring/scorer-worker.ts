@@ -1,12 +1,14 @@
 /** The program of a scoring thread: one session, one history at a time. */
 import { parentPort, workerData } from "node:worker_threads";
 import { openScorer } from "./onnx-scorer.ts";
-import type { ScorerAnswer, ScorerRequest, ScorerTask } from "./scorer-threads.ts";
+import { CLOSE, type ScorerAnswer, type ScorerRequest, type ScorerTask } from "./scorer-threads.ts";
 
 const { exported, itemCount } = workerData as ScorerTask;
 const opening = openScorer(exported, itemCount);
 
-parentPort!.on("message", async ({ id, history }: ScorerRequest) => {
+parentPort!.on("message", async (message: ScorerRequest | typeof CLOSE) => {
+  if (message === CLOSE) return parentPort!.close();
+  const { id, history } = message;
   const answer: ScorerAnswer = await opening
     .then((scorer) => scorer.score(history))
     .then(

@@ -31,6 +31,15 @@ test("open requests are rejected when the scorer is closed, and so are later one
   await waiting;
   await expect(scorer.score(history)).rejects.toThrow("has ended");
 });
+test("threads that are closed while they work do not end the process", async () => {
+  for (let round = 0; round < 30; round++) {
+    const scorer = openScorerThreads({ exported, itemCount: 2 }, 2);
+    const scores = Array.from({ length: 20 }, () => scorer.score(history).catch(() => undefined));
+    if (round % 3 > 0) await scores[0];
+    await scorer.close();
+    await Promise.all(scores);
+  }
+});
 
 test("each history gets its own scores, whichever thread computes them", async () => {
   const requests = Array.from({ length: 100 }, (_, i) => i % 3);
