@@ -1,9 +1,9 @@
 /**
- * Answers questions about an evaluation from the lists behind its report, small lists in this thread and large ones in another, and
- * measures scenarios on such lists, always in another thread.
+ * Answers questions about an evaluation from the lists behind its report, small lists in this process and large ones in another, and
+ * measures scenarios on such lists, always in another process.
  */
+import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { Worker } from "node:worker_threads";
 import { FormatError } from "../../../shared/assert.ts";
 import type { EvaluationAnswer, EvaluationQuestion, ScenarioFigures } from "../../../shared/evaluation-report.ts";
 import { Problem, type ProblemCode, type ProblemPart } from "../../../shared/problem.ts";
@@ -22,10 +22,10 @@ type ScenarioJob = {
   readonly secondsMax: number;
 };
 
-/** The input of the thread. */
+/** The input of the process. */
 export type EvaluationJob = QuestionJob | ScenarioJob;
 
-/** The answer of the thread. */
+/** The answer of the process. */
 export type EvaluationResult =
   | { readonly kind: "answer"; readonly answer: EvaluationAnswer | ScenarioFigures }
   | { readonly kind: "unreadable"; readonly message: string }
@@ -60,7 +60,7 @@ export type Asker = { readonly customer: string; readonly caller: AbortSignal };
 export type EvaluationLimits = {
   readonly atOnce: number;
   readonly seconds: number;
-  /** Size of unpacked lists up to which this thread answers: starting another one would take longer. */
+  /** Size of unpacked lists up to which this process answers: starting another one would take longer. */
   readonly smallBytes: number;
 };
 
@@ -71,7 +71,7 @@ const EVALUATION_LIMITS: EvaluationLimits = { atOnce: 2, seconds: 25, smallBytes
 const LIST_FRACTION = 0.6;
 const RETRY_SECONDS = 5;
 const HEAP_MB_MAX = 1024;
-const PROGRAM = fileURLToPath(new URL("./evaluation-worker.ts", import.meta.url).href);
+const PROGRAM = fileURLToPath(new URL("./evaluation-child.ts", import.meta.url).href);
 
 export function evaluations({ atOnce, seconds, smallBytes }: EvaluationLimits = EVALUATION_LIMITS): Evaluations {
   const names = ["A large evaluation question", "large evaluation questions"] as const;
@@ -80,7 +80,7 @@ export function evaluations({ atOnce, seconds, smallBytes }: EvaluationLimits = 
     const timeout = AbortSignal.timeout(seconds * 1000);
     return limited(customer, async () => {
       try {
-        return answerOf(await inThread(await makeJob(), AbortSignal.any([caller, timeout])));
+        return answerOf(await inProcess(await makeJob(), AbortSignal.any([caller, timeout])));
       } catch (error) {
         if (caller.aborted) throw new Problem("invalid_parameter", "The caller did not wait for the answer.");
         if (!timeout.aborted) throw error;
@@ -116,21 +116,21 @@ function answerOf(result: EvaluationResult): EvaluationAnswer | ScenarioFigures 
 }
 
 /**
- * A thread is enough here, where dry runs need a process: the trainer wrote the bytes itself and has run the same model before, their
- * size is limited by what an edge can load, no secret is involved, and a thread can be ended at any time.
+ * A process, because ending a thread while ONNX Runtime works in it would end the whole trainer. It needs no further limits: the trainer
+ * wrote the bytes itself and has run the same model before, and their size is limited by what an edge can load.
  */
-async function inThread(workerData: EvaluationJob, signal: AbortSignal): Promise<EvaluationResult> {
+async function inProcess(job: EvaluationJob, signal: AbortSignal): Promise<EvaluationResult> {
   signal.throwIfAborted();
-  const resourceLimits = { maxOldGenerationSizeMb: HEAP_MB_MAX };
-  const worker = new Worker(PROGRAM, { workerData, resourceLimits, execArgv: [], env: {} });
+  const execArgv = [`--max-old-space-size=${HEAP_MB_MAX}`];
+  const child = fork(PROGRAM, { execArgv, env: {}, serialization: "advanced", killSignal: "SIGKILL", signal });
   try {
     return await new Promise<EvaluationResult>((resolve, reject) => {
-      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-      worker.once("message", resolve);
-      worker.once("error", reject);
-      worker.once("exit", () => reject(new Error("The thread of an evaluation ended without an answer.")));
+      child.once("message", (result) => resolve(result as EvaluationResult));
+      child.once("error", (error) => reject(signal.aborted ? signal.reason : error));
+      child.once("exit", () => reject(new Error("The process of an evaluation ended without an answer.")));
+      child.send(job, (error) => error && reject(error));
     });
   } finally {
-    await worker.terminate();
+    child.kill("SIGKILL");
   }
 }

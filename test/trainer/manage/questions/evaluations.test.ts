@@ -10,7 +10,7 @@ import { SMALL_DETAIL } from "../../../fixtures/small-detail.ts";
 import { smallReplay } from "../../../fixtures/small-replay.ts";
 
 const PATIENT = new AbortController().signal;
-const THREADS = { atOnce: 1, seconds: 25, smallBytes: 0 };
+const LIMITS = { atOnce: 1, seconds: 25, smallBytes: 0 };
 const QUESTION: EvaluationQuestion = { item_attribute: "genres" };
 
 /** The users of the small detail, repeated. */
@@ -38,14 +38,14 @@ const stored = (bytes: Uint8Array) => ({ packedBytes: bytes.length, read: async 
 const ask = (bytes: Uint8Array, limits: EvaluationLimits, question = QUESTION, caller = PATIENT) =>
   evaluations(limits).answer(stored(bytes), question, { customer: "acme", caller });
 
-test("another thread gives the same answer as this one", async () => {
-  expect(await ask(SMALL, THREADS)).toEqual(answerQuestion(SMALL_DETAIL, QUESTION));
-  expect(await ask(SMALL, { ...THREADS, smallBytes: 2 ** 17 })).toEqual(answerQuestion(SMALL_DETAIL, QUESTION));
+test("another process gives the same answer as this one", async () => {
+  expect(await ask(SMALL, LIMITS)).toEqual(answerQuestion(SMALL_DETAIL, QUESTION));
+  expect(await ask(SMALL, { ...LIMITS, smallBytes: 2 ** 17 })).toEqual(answerQuestion(SMALL_DETAIL, QUESTION));
 });
 
 test("timers fire during a large answer", async () => {
   let isDone = false;
-  const answer = ask(LARGE, { ...THREADS, smallBytes: 2 ** 17 }).finally(() => {
+  const answer = ask(LARGE, { ...LIMITS, smallBytes: 2 ** 17 }).finally(() => {
     isDone = true;
   });
   let turns = 0;
@@ -57,22 +57,22 @@ test("timers fire during a large answer", async () => {
   expect((await answer).users).toBe(9000);
 });
 
-test("another thread refuses with the same problem", async () => {
+test("another process refuses with the same problem", async () => {
   const refused = { code: "unknown_attribute", errors: [{ pointer: "/item_attribute" }] };
-  const pending = ask(SMALL, THREADS, { item_attribute: "genre" });
+  const pending = ask(SMALL, LIMITS, { item_attribute: "genre" });
   await expect(pending).rejects.toMatchObject(refused);
   await expect(pending).rejects.toThrow('did you mean "genres"');
-  await expect(ask(new Uint8Array(9).fill(1), THREADS)).rejects.toMatchObject({ name: "FormatError" });
+  await expect(ask(new Uint8Array(9).fill(1), LIMITS)).rejects.toMatchObject({ name: "FormatError" });
 });
 
 test("an answer that takes too long, or whose caller hangs up, is ended", async () => {
-  const late = ask(LARGE, { ...THREADS, seconds: 0.02 });
+  const late = ask(LARGE, { ...LIMITS, seconds: 0.02 });
   await expect(late).rejects.toMatchObject({ code: "overloaded", retryAfterSeconds: 5 });
-  await expect(ask(LARGE, THREADS, QUESTION, AbortSignal.timeout(20))).rejects.toThrow("The caller did not wait");
+  await expect(ask(LARGE, LIMITS, QUESTION, AbortSignal.timeout(20))).rejects.toThrow("The caller did not wait");
 });
 
 test("a customer's second large question is refused while the first is in progress; small ones are not", async () => {
-  const limited = evaluations({ ...THREADS, atOnce: 1, smallBytes: 2 ** 17 });
+  const limited = evaluations({ ...LIMITS, atOnce: 1, smallBytes: 2 ** 17 });
   const start = (bytes: Uint8Array, customer: string) =>
     limited.answer(stored(bytes), QUESTION, { customer, caller: PATIENT });
   const first = start(LARGE, "acme");
@@ -87,10 +87,10 @@ test("a customer's second large question is refused while the first is in progre
   expect((await start(LARGE, "acme")).users).toBe(9000);
 });
 
-test("a scenario is measured in another thread, and counts as a large question", async () => {
+test("a scenario is measured in another process, and counts as a large question", async () => {
   const { replay } = smallReplay();
   const scenario = { limit: 5, retrieval: { shelf: "first" } };
-  const limited = evaluations(THREADS);
+  const limited = evaluations(LIMITS);
   const asker = { customer: "acme", caller: PATIENT };
   const measuring = limited.measure(stored(replay), scenario, asker);
   await expect(limited.answer(stored(LARGE), QUESTION, asker)).rejects.toMatchObject({ code: "rate_limited" });
@@ -99,6 +99,6 @@ test("a scenario is measured in another thread, and counts as a large question",
   expect(figures.with["coverage@5"]!.value).toBeLessThan(figures.without["coverage@5"]!.value!);
   const unreadable = limited.measure(stored(SMALL), scenario, asker);
   await expect(unreadable).rejects.toMatchObject({ name: "FormatError" });
-  const late = evaluations({ ...THREADS, seconds: 0.02 }).measure(stored(replay), scenario, asker);
+  const late = evaluations({ ...LIMITS, seconds: 0.02 }).measure(stored(replay), scenario, asker);
   await expect(late).rejects.toMatchObject({ code: "overloaded", retryAfterSeconds: 5 });
 });

@@ -1,5 +1,4 @@
-/** The program of the thread that answers one question from large lists or about a scenario, which takes seconds. */
-import { parentPort, workerData } from "node:worker_threads";
+/** The program of the process that answers one question from large lists or about a scenario, which takes seconds. */
 import { FormatError } from "../../../shared/assert.ts";
 import { Problem } from "../../../shared/problem.ts";
 import { answerQuestion } from "../../choose/report/answer-question.ts";
@@ -12,7 +11,7 @@ async function answerOf(job: EvaluationJob) {
   if (job.kind === "question") return answerQuestion(decodeDetail(job.bytes), job.question);
   const endMs = performance.now() + job.secondsMax * 1000;
   return await measureScenario(decodeReplay(job.bytes), job.scenario, {
-    signal: new AbortController().signal, // the caller ends the whole thread
+    signal: new AbortController().signal, // the parent kills this process
     memoryMbMax: 0, // no further threads
     isTimeUp: () => performance.now() > endMs,
   });
@@ -28,4 +27,7 @@ async function resultOf(job: EvaluationJob): Promise<EvaluationResult> {
   }
 }
 
-parentPort!.postMessage(await resultOf(workerData as EvaluationJob));
+process.once("message", async (job: EvaluationJob) => {
+  process.send!(await resultOf(job));
+});
+process.once("disconnect", () => process.exit());
