@@ -5,7 +5,7 @@ import { answerChecker, describedRequests, type OpenApi } from "../fixtures/open
 import { specOf } from "../fixtures/trainer-spec.ts";
 
 const SEED = 7;
-const REQUESTS = 500;
+const REQUESTS = 300;
 const AT_ONCE = 12;
 const DRAWN = ["drawn-1", "drawn-2", "drawn-3"];
 

@@ -40,7 +40,7 @@ beforeAll(async () => {
     realRuns: true,
     environment: {
       SHORTLIST_FILE_ROOTS: JSON.stringify({ acme: [folder] }),
-      SHORTLIST_FIT_SECONDS: "5", // a busy machine may not even rank by popularity within 1
+      SHORTLIST_FIT_SECONDS: "3", // a busy machine may not even rank by popularity within 1
       SHORTLIST_RETRY_SECONDS: "1",
       SHORTLIST_IGNORE_GATE: "true",
     },

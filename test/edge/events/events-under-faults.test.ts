@@ -11,9 +11,9 @@ import { killWorkerd } from "../../fixtures/kill-workerd.ts";
 
 const [CLIENTS, CALLS, PER_CALL, USERS] = [
   10,
-  Number(process.env.EVENT_CALLS ?? 20),
+  Number(process.env.EVENT_CALLS ?? 10),
   20,
-  2 * Number(process.env.EVENT_CALLS ?? 20),
+  2 * Number(process.env.EVENT_CALLS ?? 10),
 ];
 const SHARDS = ["acme/0-0", "acme/0-1", "acme/0-2", "acme/0-3"];
 const KILLS = CALLS / 10;
