@@ -13,7 +13,7 @@ import { type ConsolePage, openConsole, pageFaults } from "../fixtures/console-p
 import { commandOf, endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
 
 /** Short fitting time: these tests check the path, not the model's quality. */
-const QUICK = { SHORTLIST_FIT_SECONDS: "4" };
+const QUICK = { SHORTLIST_FIT_SECONDS: "3" };
 const TIMEOUT = 360_000;
 
 let state: string;

@@ -48,7 +48,7 @@ async function train(more: Partial<FileTraining> = {}) {
     schema: EVENTS_SCHEMA,
     store,
     nowMs: NOW,
-    settings: { fitSecondsMax: 2 },
+    settings: { fitSecondsMax: 1 },
     ...more,
   });
   if (outcome.kind !== "published") throw new Error(outcome.kind);

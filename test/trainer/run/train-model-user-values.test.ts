@@ -57,7 +57,7 @@ async function run(users: string | undefined, more: { memoryMbMax?: number } = {
     store,
     nowMs: NOW,
     connector: { memoryMb: 256 },
-    settings: { fitSecondsMax: 2, ...more },
+    settings: { fitSecondsMax: 1, ...more },
   });
   if (outcome.kind !== "published") throw new Error(outcome.kind);
   const manifest = (await readManifest(store, model, outcome.version))!;
