@@ -39,7 +39,6 @@ export const QUALITY_TASKS: readonly QualityTask[] = [
     references: {
       popularity: [0.039, 0.019],
       sequential_ridge: [0.2785, 0.1633],
-      sequential_blend: undefined,
       sasrec: [0.2924, 0.1685],
       neural_blend: undefined,
     },
@@ -55,7 +54,6 @@ export const QUALITY_TASKS: readonly QualityTask[] = [
       popularity: [0.013, 0.0059],
       local_ridge: [0.078, 0.0432],
       sequential_local_ridge: [0.1007, 0.064],
-      sequential_blend: undefined,
     },
     target: [0.099, 0.062],
   },
@@ -69,7 +67,6 @@ export const QUALITY_TASKS: readonly QualityTask[] = [
     seeds: [1],
     references: {
       sequential_local_ridge: [0.1007, 0.064],
-      sequential_blend: [0.1007, 0.064],
       sasrec: undefined,
       neural_blend: undefined,
     },
@@ -85,7 +82,7 @@ export const QUALITY_TASKS: readonly QualityTask[] = [
       popularity: [0.0215, 0.0123],
       local_ridge: [0.0894, 0.048],
       sequential_local_ridge: [0.1239, 0.0722],
-      sequential_blend: undefined,
+      neural_blend: undefined,
     },
     target: [0.122, 0.071],
   },
@@ -100,7 +97,6 @@ export const QUALITY_TASKS: readonly QualityTask[] = [
     references: {
       popularity: undefined,
       sequential_ridge: undefined,
-      sequential_blend: undefined,
     },
     target: undefined,
   },

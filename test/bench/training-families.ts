@@ -43,7 +43,6 @@ const FAMILIES: Readonly<Record<string, Family>> = {
   sequential_local_ridge: { set: "amazon-beauty", isClosed: true },
   attribute_ridge: { set: "amazon-beauty", isClosed: true },
   set_blend: { set: "ml-1m", isClosed: false },
-  sequential_blend: { set: "ml-1m", isClosed: false },
   pooled_history: { set: "ml-1m", isClosed: false },
   sasrec: { set: "ml-1m", isClosed: false },
   neural_blend: { set: "ml-1m", isClosed: false },

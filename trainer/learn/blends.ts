@@ -140,9 +140,9 @@ const BESIDE_RIDGE = { sharpened: 2, pooled: 15, sharpenedAndPooled: [15, 45] } 
 const RIDGE_BESIDE_WALK = { share: 0.2, recentScale: 4 };
 
 /**
- * The standard blends, of the best guesses of their parts: `set_blend` for sets, `pooled_blend` for large sparse sets, `sequential_blend`
- * for the next item, `session_blend` for sessions with repeated items, and `neural_blend` for the next item where data and time are
- * enough for a network. Their parts make different errors.
+ * The standard blends, of the best guesses of their parts: `set_blend` for sets, `pooled_blend` for large sparse sets, `session_blend`
+ * for sessions with repeated items, and `neural_blend` for the next item where data and time are enough for a network. Their parts
+ * make different errors. Further blends are searched in `choose/tries/find-blend.ts`.
  */
 export function standardBlends(methods: Methods): Method[] {
   const guess = (method: string, share: number) => (data: TrainingData) => {
@@ -175,11 +175,6 @@ export function standardBlends(methods: Methods): Method[] {
         ? [guess("pooled_history", pooledShare)(data), guess("sharpened_filter", sharpenedShare)(data), local(data)]
         : [guess("pooled_history", BESIDE_RIDGE.pooled)(data), local(data)],
     ),
-    blendOf(methods, "sequential_blend", (data) => [
-      ...ridges(data, 0.5),
-      guess("local_ridge", 0.15)(data),
-      guess("graph_filter", 0.15)(data),
-    ]),
     blendOf(methods, "session_blend", (data) => [walk(data), localBesideWalk(data)]),
     blendOf(methods, "neural_blend", (data) => [network(data), ...ridges(data, ridgeBesideNetwork(data))]),
   ];

@@ -99,10 +99,10 @@ describe("events as the only source", () => {
     expect(data!.positives).toBe(PAST.length * 0.8);
     expect(data!.warnings).toEqual([expect.stringContaining("only 480 interactions")]);
     // The numbers of types are no values: the best guess does not count an event as the number of its type.
-    const blend = report.candidates.find(({ method }) => method === "sequential_blend")!;
-    expect(Object.keys(blend.params!).filter((name) => /\.(lambda|ratings)$/.test(name))).toEqual(
-      ["0.sequential", "1.sequential", "2.local"].map((part) => `${part}_ridge.lambda`),
-    );
+    const blend = report.candidates.find(({ method }) => method === "set_blend")!;
+    expect(Object.keys(blend.params!).filter((name) => /\.(lambda|ratings)$/.test(name))).toEqual([
+      "0.local_ridge.lambda",
+    ]);
   });
 
   test("the marks that the edge may forget are the lowest of all stored versions", async () => {
