@@ -135,7 +135,9 @@ const ridgeBesideNetwork = ({ items, itemCount }: TrainingData) => (items.length
  * Weights beside the ridge. Most scores of the ridge are 0 on sparse data, so that its best scores are many times their spread (LOG.md,
  * "Two hops on yelp2018").
  */
-const BESIDE_RIDGE = { sharpened: 2, pooled: 15, sharpenedAndPooled: [15, 45] } as const;
+const BESIDE_RIDGE = { sharpened: 2, pooled: 15 } as const;
+/** Weight beside the sharpened filter, where a ridge gains nothing more (LOG.md, "What each part of the blends is worth"). */
+const POOLED_BESIDE_SHARPENED = 3;
 /** Weight of the local ridge beside a walk, and its decay. A weight of 1 costs the ranks of repeated items (LOG.md, "Sessions"). */
 const RIDGE_BESIDE_WALK = { share: 0.2, recentScale: 4 };
 
@@ -157,8 +159,7 @@ export function standardBlends(methods: Methods): Method[] {
         : { method: "sequential_local_ridge", params: { ...params, neighbours: 300 }, share },
     );
   const [local, filter, factors] = [guess("local_ridge", 1), guess("graph_filter", 0.6), guess("implicit_als", 0.6)];
-  const sharpened = guess("sharpened_filter", BESIDE_RIDGE.sharpened); // undefined on dense data
-  const [sharpenedShare, pooledShare] = BESIDE_RIDGE.sharpenedAndPooled;
+  const sharpened = (share: number) => guess("sharpened_filter", share); // undefined on dense data
   const network = guess("sasrec", 1);
   const walk = guess("session_walk", 1);
   const localBesideWalk = (data: TrainingData) => {
@@ -167,14 +168,16 @@ export function standardBlends(methods: Methods): Method[] {
     return found && { ...found, params: { ...found.params, recentScale } };
   };
   return [
-    blendOf(methods, "set_blend", (data) =>
-      sharpened(data) ? [local(data), sharpened(data)] : [local(data), filter(data), factors(data)],
-    ),
-    blendOf(methods, "pooled_blend", (data) =>
-      sharpened(data)
-        ? [guess("pooled_history", pooledShare)(data), guess("sharpened_filter", sharpenedShare)(data), local(data)]
-        : [guess("pooled_history", BESIDE_RIDGE.pooled)(data), local(data)],
-    ),
+    blendOf(methods, "set_blend", (data) => {
+      const beside = sharpened(BESIDE_RIDGE.sharpened)(data);
+      return beside ? [local(data), beside] : [local(data), filter(data), factors(data)];
+    }),
+    blendOf(methods, "pooled_blend", (data) => {
+      const beside = sharpened(1)(data);
+      return beside
+        ? [guess("pooled_history", POOLED_BESIDE_SHARPENED)(data), beside]
+        : [guess("pooled_history", BESIDE_RIDGE.pooled)(data), local(data)];
+    }),
     blendOf(methods, "session_blend", (data) => [walk(data), localBesideWalk(data)]),
     blendOf(methods, "neural_blend", (data) => [network(data), ...ridges(data, ridgeBesideNetwork(data))]),
   ];
