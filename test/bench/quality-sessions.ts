@@ -33,10 +33,6 @@ type SessionOptions = {
  */
 export async function sessionFigures({ seconds, python, say }: SessionOptions): Promise<Figure[]> {
   const name = `quality.${SESSION_SET}.sessions`;
-  if (seconds === 0) {
-    say(`${SESSION_SET}: left out, since only the automatic choice is measured, which needs --seconds`);
-    return [];
-  }
   const folder = realDataFolder(SESSION_SET);
   const files = { train: join(folder, "train.csv.gz"), test: join(folder, "test.csv.gz"), areSessions: true };
   const { signal } = new AbortController();

@@ -6,7 +6,7 @@ import { runFuzz } from "../fixtures/fuzz-run.ts";
 import { type FuzzWorld, OTHERS_MARK, startFuzzWorld } from "../fixtures/fuzz-world.ts";
 
 const SEED = 20_261_121;
-const CASES = 1000;
+const CASES = 2000;
 
 let world: FuzzWorld;
 beforeAll(async () => {
@@ -21,7 +21,7 @@ test(`${CASES} random requests: no 5xx, no internals, no other customer's data, 
   expect(failures).toEqual([]);
   expect(cases).toBe(CASES);
   expect(Math.min(...kinds.values())).toBeGreaterThan(CASES / 100);
-  for (const status of [200, 400, 401, 404, 409, 415]) expect(statuses.get(status), `${status}`).toBeGreaterThan(1);
+  for (const status of [200, 400, 401, 404, 409, 415]) expect(statuses.get(status), `${status}`).toBeGreaterThan(5);
 });
 
 test("the same seed gives the same cases", () => {
