@@ -21,7 +21,7 @@ export default defineConfig({
     pool: "forks",
     // As the trainer runs, for its embedded database.
     execArgv: ["--liftoff-only", "--import", new URL("fixtures/cloudflare-workers.ts", import.meta.url).href],
-    maxWorkers: 4, // of two cores: a third of the test time is waiting
+    maxWorkers: 5, // of two cores: a third of the test time is waiting
     projects: [
       { extends: true, test: { name: "replacing", include: REPLACING } },
       // Processes of their own for every file, or Vite's transformed modules, would take a quarter more time.
