@@ -24,8 +24,8 @@ const choice = (task: string, k: number): Required => ({
 });
 
 const REQUIRED: readonly Required[] = [
-  // LRURec's .3264/.193 is of a file whose equal times are in the order of item ids (trainer/LOG.md, "Equal times on ml-1m").
-  { what: "ml-1m, next item, any method", bounds: pair("quality.ml-1m.next-item.best", 10, [0.31, 0.185]) },
+  // LRURec's, of a file whose equal times are in the order of item ids: hard to reach on ours (trainer/LOG.md, "Equal times on ml-1m").
+  { what: "ml-1m, next item, any method", bounds: pair("quality.ml-1m.next-item.best", 10, [0.3264, 0.193]) },
   {
     what: "ml-1m, next item, closed form within 30 s",
     bounds: [
