@@ -22,12 +22,16 @@ export async function openEmbedded(
 
 /**
  * By default, PGlite runs without fsync (-F), its NodeFS has no fsync, and its fdatasync does nothing. A power cut would then
- * lose committed rows, and could lose the database.
+ * lose committed rows, and could lose the database. Its buffers would be 128 MB, which are all written at the start; the
+ * database is small, and the system caches its files.
  */
 const openPostgres = (path: string): Promise<PGlite> =>
   PGlite.create({
     fs: new SyncedFiles(path),
-    startParams: [...PGlite.defaultStartParams.filter((flag) => flag !== "-F"), "-c", "wal_sync_method=fsync"],
+    startParams: [
+      ...PGlite.defaultStartParams.filter((flag) => flag !== "-F"),
+      ...["-c", "wal_sync_method=fsync", "-c", "shared_buffers=16MB"],
+    ],
   });
 
 class SyncedFiles extends NodeFS {
