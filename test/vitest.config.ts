@@ -19,8 +19,12 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: "forks",
-    // As the trainer runs, for its embedded database.
-    execArgv: ["--liftoff-only", "--import", new URL("fixtures/cloudflare-workers.ts", import.meta.url).href],
+    execArgv: [
+      "--liftoff-only", // as the trainer runs, for its embedded database
+      // Databases and typed arrays would start a full garbage collection every few hundred milliseconds.
+      ...["--external-memory-accounted-in-global-limit", "--initial-heap-size=500"],
+      ...["--import", new URL("fixtures/cloudflare-workers.ts", import.meta.url).href],
+    ],
     maxWorkers: 5, // of two cores: a third of the test time is waiting
     projects: [
       { extends: true, test: { name: "replacing", include: REPLACING } },
