@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer } from "vitest/node";
 
 const pathOf = (place: string) => fileURLToPath(new URL(place, import.meta.url).href);
 
@@ -9,8 +10,17 @@ process.env.NODE_COMPILE_CACHE ??= pathOf("../node_modules/.cache/compiled");
 delete process.env.NODE_EXTRA_CA_CERTS;
 
 const ALL = "test/**/*.test.ts";
-/** Tests that replace modules, which stay replaced for the other tests of their process. */
-const REPLACING = ["test/trainer/run/train-model-cleanup.test.ts"];
+/** Tests that replace modules, which stay replaced for the other tests of their process, or that measure memory. */
+const ALONE = ["test/trainer/run/train-model-cleanup.test.ts", "test/trainer/read/connectors/**/*-memory.test.ts"];
+
+/** These take longest. Vitest knows no durations in a new clone, and would end with some of them on one core. */
+class SystemTestsFirst extends BaseSequencer {
+  override async sort(...given: Parameters<BaseSequencer["sort"]>) {
+    const sorted = await super.sort(...given);
+    const isSystemTest = ({ moduleId }: (typeof sorted)[number]) => moduleId.includes("/test/system/");
+    return [...sorted.filter(isSystemTest), ...sorted.filter((file) => !isSystemTest(file))];
+  }
+}
 
 /** Every test runs in Node; those of the edge start a real workerd through Miniflare and talk HTTP to it. */
 export default defineConfig({
@@ -19,23 +29,22 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: "forks",
-    execArgv: [
-      "--liftoff-only", // as the trainer runs, for its embedded database
-      // Databases and typed arrays would start a full garbage collection every few hundred milliseconds.
-      ...["--external-memory-accounted-in-global-limit", "--initial-heap-size=500"],
-      ...["--import", new URL("fixtures/cloudflare-workers.ts", import.meta.url).href],
-    ],
+    // As the trainer runs, for its embedded database.
+    execArgv: ["--liftoff-only", "--import", new URL("fixtures/cloudflare-workers.ts", import.meta.url).href],
     maxWorkers: 5, // of two cores: a third of the test time is waiting
+    sequence: { sequencer: SystemTestsFirst },
     projects: [
-      { extends: true, test: { name: "replacing", include: REPLACING } },
+      { extends: true, test: { name: "alone", include: ALONE } },
       // Processes of their own for every file, or Vite's transformed modules, would take a quarter more time.
       {
         extends: true,
         test: {
           name: "all",
           include: [ALL],
-          exclude: REPLACING,
+          exclude: ALONE,
           isolate: false,
+          // V8 would collect all garbage every few hundred milliseconds because of databases and typed arrays.
+          execArgv: ["--external-memory-accounted-in-global-limit", "--initial-heap-size=500"],
           experimental: { viteModuleRunner: false },
         },
       },

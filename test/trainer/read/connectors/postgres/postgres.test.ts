@@ -4,6 +4,8 @@ import type { ConnectorContext } from "../../../../../trainer/read/connectors/co
 import {
   findPostgres,
   type PostgresServer,
+  postgresConfig,
+  postgresContext,
   startPostgres,
   startReplica,
 } from "../../../../fixtures/postgres-server.ts";
@@ -24,34 +26,9 @@ describe.skipIf(!bin)("on a real server", () => {
   });
   afterAll(() => server.stop());
 
-  const context = (settings: Partial<ConnectorContext["settings"]> = {}): ConnectorContext => ({
-    customer: "acme",
-    settings: {
-      fileRoots: [],
-      memoryMb: 256,
-      connectSeconds: 15,
-      silenceSeconds: 60,
-      timeoutSeconds: 20,
-      diskBytesMax: 1e12,
-      rowsMax: 1e7,
-      tempDirectory: "",
-      bigqueryServiceAccount: null,
-      bigqueryBytesBilledMax: 1,
-      bigqueryApiEndpoint: null,
-      allowPrivateAddresses: true,
-      secret: (name) => ({ OWNER: server.password, READER: "read only", WRONG: "wrong" })[name],
-      ...settings,
-    },
-  });
-  const configOf = (database: string, more: Record<string, unknown> = {}) => ({
-    type: "Postgres",
-    location: `postgres://owner@127.0.0.1:${server.port}/${database}`,
-    password: { env: "OWNER" },
-    sslmode: "disable",
-    ...more,
-  });
+  const configOf = (database: string, more?: Record<string, unknown>) => postgresConfig(server, database, more);
   const open = (more?: Record<string, unknown>, settings?: Partial<ConnectorContext["settings"]>) =>
-    connect(configOf("postgres", more), context(settings));
+    connect(configOf("postgres", more), postgresContext(server, settings));
 
   connectorSuite({
     async holding({ columns, rows }: StoredTable) {
@@ -81,7 +58,7 @@ describe.skipIf(!bin)("on a real server", () => {
       await client.query(`CREATE TABLE things (${declared.join(", ")})`);
       if (rows.length) await client.query(`INSERT INTO things VALUES ${values}`);
       await client.end();
-      return await connect(configOf(database), context());
+      return await connect(configOf(database), postgresContext(server));
     },
   });
 
@@ -154,7 +131,7 @@ describe.skipIf(!bin)("on a real server", () => {
   test("doubles are exact, also where the database is set to round them", async () => {
     await server.execute("CREATE DATABASE rounding");
     await server.execute("ALTER DATABASE rounding SET extra_float_digits = 0");
-    const connector = await connect(configOf("rounding"), context());
+    const connector = await connect(configOf("rounding"), postgresContext(server));
     const query = "SELECT 9007199254740991::float8, 9007199254740990::float8, 4.1::float4";
     expect(await rowsOf(connector, query)).toEqual([[9007199254740991, 9007199254740990, 4.1]]);
     await connector.close();
@@ -201,7 +178,7 @@ describe.skipIf(!bin)("on a real server", () => {
       retryable: false,
     });
     expect((await failureOf(open({ password: { env: "NOT_OURS" } }))).message).toContain('no secret "NOT_OURS"');
-    expect((await failureOf(connect(configOf("nothing"), context()))).code).toBe("unknown_database");
+    expect((await failureOf(connect(configOf("nothing"), postgresContext(server)))).code).toBe("unknown_database");
     expect((await failureOf(open({ sslmode: "require" }))).code).toBe("tls_not_supported");
     await server.execute("CREATE TABLE IF NOT EXISTS locked_away (n int)");
     const reader = await open({
@@ -367,27 +344,5 @@ describe.skipIf(!bin)("on a real server", () => {
     } finally {
       await replica.stop();
     }
-  });
-
-  test("memory does not grow with the rows: 200,000 narrow ones, or 300 of a megabyte each", async () => {
-    const connector = await open();
-    const residentMb = () => process.memoryUsage().rss / 2 ** 20;
-    const peakOf = async (query: string) => {
-      let [rows, early, late] = [0, 0, 0];
-      const source = await connector.read(query, { signal: never });
-      for await (const chunk of source.chunks) {
-        rows += chunk.rowCount;
-        if (rows <= source.expectedRows! / 2) early = Math.max(early, residentMb());
-        else late = Math.max(late, residentMb());
-      }
-      return { rows, growthMb: late - early };
-    };
-    const narrow = await peakOf("SELECT i AS user_id, now() AS at FROM generate_series(1, 200000) AS i");
-    expect(narrow.rows).toBe(200_000);
-    expect(narrow.growthMb).toBeLessThan(100);
-    const wide = await peakOf("SELECT repeat('x', 1000000) AS text FROM generate_series(1, 300)");
-    expect(wide.rows).toBe(300);
-    expect(wide.growthMb).toBeLessThan(100);
-    await connector.close();
   });
 });
