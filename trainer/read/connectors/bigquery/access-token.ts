@@ -2,7 +2,6 @@
  * BigQuery access tokens of customers' service accounts. Only the management process has the identity that may make them. A
  * run's process asks for a token whenever it needs one (run/ask-management.ts).
  */
-import { GoogleAuth, Impersonated } from "google-auth-library";
 import { z } from "zod";
 import type { ConnectorSettings } from "../../../settings.ts";
 import { StageError } from "../../../stage/stage-error.ts";
@@ -34,6 +33,7 @@ const REQUEST_MS_MAX = 30_000;
  * @throws StageError
  */
 export async function makeAccessToken(settings: TokenSettings): Promise<AccessToken> {
+  const { GoogleAuth, Impersonated } = await import("google-auth-library"); // here: a run's process only needs the schemas
   const serviceAccount = settings.bigqueryServiceAccount ?? "";
   const transporterOptions = { timeout: REQUEST_MS_MAX };
   // The trainer's own identity (application default credentials) needs no right but to make tokens of that account.
