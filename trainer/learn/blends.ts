@@ -127,10 +127,10 @@ async function fitParts(data: TrainingData, parts: readonly Part[], context: Fit
 /** Up to this number of items the exact solutions are quick; beyond it, each item is regressed on its neighbours. */
 const EXACT_ITEMS_MAX = 6000;
 /**
- * Weight of each ridge beside a network. With 290 interactions per item, .02 is the best; with 13, .1 is (LOG.md, "More epochs and the
- * whole catalog on ml-1m" and "Attributes in networks and set ridges").
+ * Weight of each ridge beside a network. With 290 interactions per item, .02 is the best; with 11 and 15, .02 and .05 (LOG.md, "More epochs
+ * and the whole catalog on ml-1m" and "First vectors of the graph in sasrec").
  */
-const ridgeBesideNetwork = ({ items, itemCount }: TrainingData) => (items.length < 100 * itemCount ? 0.1 : 0.02);
+const ridgeBesideNetwork = ({ items, itemCount }: TrainingData) => (items.length < 100 * itemCount ? 0.05 : 0.02);
 /**
  * Weights beside the ridge. Most scores of the ridge are 0 on sparse data, so that its best scores are many times their spread (LOG.md,
  * "Two hops on yelp2018").

@@ -9,7 +9,7 @@ import { compilePooledStep, freshPooledParameters, openPooledScorer, type Pooled
 import { type Network, trainNetwork } from "./neural/train-network.ts";
 import type { TrainingPlan } from "./neural/training.ts";
 import type { TrainingRandom } from "./neural/training-random.ts";
-import { graphVectors } from "./statistics/graph-vectors.ts";
+import { graphVectorSeconds, graphVectors } from "./statistics/graph-vectors.ts";
 import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
 
 export type PooledHistoryParams = {
@@ -53,7 +53,7 @@ export const pooledHistory: Method<PooledHistoryParams> = {
     return {
       seconds:
         3 +
-        8e-8 * data.items.length * width +
+        graphVectorSeconds(data.items.length, width) +
         (epochs * (rowsPerEpoch * perRow + 2000 * width * data.items.length)) / FLOPS,
       memoryMb:
         250 + (4 * (3 * ROWS_MAX * candidates + 8 * width * vectorCount(data, params) + 6 * CELLS_MAX * width)) / 1e6,

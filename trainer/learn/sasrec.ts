@@ -11,6 +11,7 @@ import { type Network, trainNetwork } from "./neural/train-network.ts";
 import type { TrainingPlan } from "./neural/training.ts";
 import { maskPool, type TrainingRandom } from "./neural/training-random.ts";
 import type { TransformerShape } from "./neural/transformer.ts";
+import { graphVectorSeconds, graphVectors } from "./statistics/graph-vectors.ts";
 import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
 
 export type SasrecParams = {
@@ -46,7 +47,8 @@ export const sasrec: Method<SasrecParams> = {
     const parameterCount = width * (vectorCount(data, params) + blocks * 6 * width);
     const rivals = rivalCount(data.itemCount, params);
     return {
-      seconds: 5 + epochs * secondsPerEpoch(data, params),
+      seconds:
+        5 + graphVectorSeconds(isSparse(data) ? data.items.length : 0, width) + epochs * secondsPerEpoch(data, params),
       memoryMb: 250 + (4 * (CELLS_MAX * (3 * rivals + 100 * width) + 8 * parameterCount)) / 1e6,
     };
   },
@@ -55,13 +57,21 @@ export const sasrec: Method<SasrecParams> = {
     const { length, width, blocks, heads } = params;
     const shape: TransformerShape = { itemCount: data.itemCount, length, width, blocks, heads };
     const features = params.attributes ? describedItemTable(data) : undefined;
-    const averages = await trainNetwork(histories, context, (random) =>
-      networkOf(histories, shape, { params, random, features }),
-    );
+    const averages = await trainNetwork(histories, context, async (random, learnt) => {
+      const inGraph = { ...context, random: random.of("vectors") };
+      const vectors = isSparse(data) ? await graphVectors(learnt, width, inGraph) : undefined;
+      return networkOf(histories, shape, { params, random, vectors, features });
+    });
     return fittedNetwork({ method: "sasrec", params }, { shape, parameters: averages }, appendSasrec);
   },
 };
 
+/**
+ * From this number of interactions per item on, vectors of the graph change nothing at the first places (LOG.md, "First vectors of the
+ * graph in sasrec").
+ */
+const DENSE_FROM = 100;
+const isSparse = ({ items, itemCount }: TrainingData) => items.length < DENSE_FROM * itemCount;
 /** Multiply-adds per second of one thread in training, measured end to end. */
 const FLOPS = 4.5e10;
 const EPOCHS_MIN = 8;
@@ -119,21 +129,20 @@ function lengthCovering({ start, userCount }: Histories, fraction: number): numb
 type NetworkOptions = {
   readonly params: SasrecParams;
   readonly random: TrainingRandom;
+  readonly vectors: Float32Array | undefined;
   readonly features: FeatureTable | undefined;
 };
 
 function networkOf(
   histories: Histories,
   shape: TransformerShape,
-  { params, random, features }: NetworkOptions,
+  { params, random, vectors, features }: NetworkOptions,
 ): Network<SequenceBatch> {
   const { drawnCount, dropout } = params;
   const { itemCount, length, width } = shape;
   const lazy = drawnCount > 0 && itemCount >= LAZY_ITEMS_MIN;
-  const parameters = freshParameters(shape, random.of("parameters"), {
-    lazy,
-    featureCount: features?.featureCount ?? 0,
-  });
+  const featureCount = features?.featureCount ?? 0;
+  const parameters = freshParameters(shape, random.of("parameters"), { lazy, featureCount, vectors });
   const cellsMax = Math.max(length, cellsOfBatch(histories.items.length));
   return {
     parameters,

@@ -6,21 +6,29 @@ import { normal } from "../numerics/seeded-random.ts";
 import { FEATURE_TABLE, ITEM_TABLE } from "./item-vectors.ts";
 import { NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts";
 
+export type FirstParameters = {
+  /** True: only vectors with a gradient are updated. */
+  readonly lazy?: boolean;
+  /** Absent or 0 without item attributes. */
+  readonly featureCount?: number;
+  /** What item vectors begin as, at unit length; zeros and undefined: random. [itemCount * width] */
+  readonly vectors?: Float32Array | undefined;
+};
+
 /**
  * Initial parameters, in the order in which the network declares them. Matrices have variance 1 / inputs, so that layers
- * keep the size of their inputs. Vectors of items and features are small, gains 1 and biases 0.
- *
- * @param options `lazy`: only vectors with a gradient are updated. `featureCount`: absent or 0 without item attributes.
+ * keep the size of their inputs. Random vectors of items and features are small, gains 1 and biases 0.
  */
 export function freshParameters(
   shape: TransformerShape,
   random: () => number,
-  options: { readonly lazy?: boolean; readonly featureCount?: number } = {},
+  options: FirstParameters = {},
 ): Parameters {
   const { itemCount, width } = shape;
   const parameters = new Map<string, Parameter>();
-  const vectors = (count: number) => parameter([count, width], () => VECTOR_DEVIATION * normal(random), options);
-  parameters.set(ITEM_TABLE, vectors(itemCount));
+  const vectors = (count: number, given?: Float32Array) =>
+    parameter([count, width], (i) => GIVEN_LENGTH * (given?.[i] ?? 0) || VECTOR_DEVIATION * normal(random), options);
+  parameters.set(ITEM_TABLE, vectors(itemCount, options.vectors));
   if (options.featureCount) parameters.set(FEATURE_TABLE, vectors(options.featureCount));
   const graph = graphBuilder("declarations");
   const tape = newTape(graph, (name, dims) => {
@@ -34,6 +42,8 @@ export function freshParameters(
 
 /** Standard deviation of the vectors of items and features. */
 const VECTOR_DEVIATION = 0.02;
+/** Length of item vectors that are given (LOG.md, "First vectors of the graph in sasrec"). */
+const GIVEN_LENGTH = 0.5;
 
 function initialValue(name: string, dims: readonly number[], random: () => number): (index: number) => number {
   if (name.endsWith(".gain")) return () => 1;

@@ -28,6 +28,9 @@ export async function graphVectors(histories: Histories, width: number, context:
   return units;
 }
 
+/** Predicted seconds to find the vectors. */
+export const graphVectorSeconds = (interactions: number, width: number): number => 8e-8 * interactions * width;
+
 /** popularity^exponent of each item, by which its entries are divided; 1 for items that nobody chose. */
 export const divisors = ({ histories }: CoOccurrence, exponent: number): Float64Array =>
   countItems(histories).map((count) => count ** exponent || 1);

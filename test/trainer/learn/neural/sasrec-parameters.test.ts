@@ -13,3 +13,14 @@ test("two blocks have an item table, twelve matrices, two distance tables, ten b
   expect(count("_bias 4")).toBe(10);
   expect(count(".gain 4")).toBe(5);
 });
+
+test("given item vectors are kept at half their length, and zeros become small random numbers", () => {
+  const shape = { itemCount: 3, length: 5, width: 2, blocks: 1, heads: 1 };
+  const vectors = Float32Array.of(0.6, -0.8, 0, 0, 1, 0);
+  const { value } = freshParameters(shape, fitContext().random, { vectors }).get("item_table")!;
+  expect([...value.subarray(0, 2), value[4]]).toEqual([Math.fround(0.3), Math.fround(-0.4), 0.5]);
+  for (const i of [2, 3, 5]) {
+    expect(Math.abs(value[i]!)).toBeLessThan(0.1);
+    expect(value[i]).not.toBe(0);
+  }
+});
