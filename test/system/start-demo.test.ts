@@ -99,22 +99,27 @@ test("rankings are personal, filtered and without seen items", async () => {
   expect(all.filter((id) => seen.has(id))).toEqual([]);
 });
 
-test.skipIf(!hasBrowser)(
-  `a page of another origin shows a list, and a click changes it${UNLESS_SKIPPED}`,
-  {
-    timeout: TIMEOUT,
-  },
-  async () => {
+describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await startBrowser();
+  });
+  afterAll(() => browser?.close());
+  const openPage = async () => {
+    const page = await browser.newPage();
+    const errors: string[] = [];
+    page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+    page.on("pageerror", (error) => errors.push(error.message));
+    return { page, errors };
+  };
+
+  test("a page of another origin shows a list, and a click changes it", { timeout: TIMEOUT }, async () => {
     const html = await readFile("edge/client/examples/shop.html");
     const shop = createServer((_, answer) => answer.setHeader("content-type", "text/html").end(html));
     await once(shop.listen(0, "127.0.0.1"), "listening");
     const { port } = shop.address() as AddressInfo;
-    const browser = await startBrowser();
     try {
-      const page = await browser.newPage();
-      const errors: string[] = [];
-      page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
-      page.on("pageerror", (error) => errors.push(error.message));
+      const { page, errors } = await openPage();
       const query = new URLSearchParams({ edge: local.edge_url, key: local.api_key, model: local.model_name });
       await page.goto(`http://127.0.0.1:${port}/?${query}`);
       await page.getByText("Popular items.").waitFor();
@@ -140,19 +145,12 @@ test.skipIf(!hasBrowser)(
       await expect.poll(eventsOfLeaver, { timeout: 10_000 }).toMatchObject({ events: [{ type: "view" }] });
       expect(errors.filter((error) => !error.includes("favicon"))).toEqual([]);
     } finally {
-      await browser.close();
       shop.close();
     }
-  },
-);
+  });
 
-test.skipIf(!hasBrowser)(`the reference sends a request with the reader's key${UNLESS_SKIPPED}`, async () => {
-  const browser = await startBrowser();
-  try {
-    const page = await browser.newPage();
-    const errors: string[] = [];
-    page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
-    page.on("pageerror", (error) => errors.push(error.message));
+  test("the reference sends a request with the reader's key", async () => {
+    const { page, errors } = await openPage();
     await page.goto(`${local.edge_url}/v0/docs`);
     await page.getByLabel("API key").fill(local.api_key);
     const call = page.locator("#rankByQuery");
@@ -166,24 +164,19 @@ test.skipIf(!hasBrowser)(`the reference sends a request with the reader's key${U
     expect(await page.getByLabel("API key").inputValue()).toBe(local.api_key);
     expect(await pageFaults(page)).toEqual([]);
     expect(errors.filter((error) => !error.includes("404"))).toEqual([]); // there is no favicon
-  } finally {
-    await browser.close();
-  }
-});
-
-describe.skipIf(!hasBrowser)(`in the console${UNLESS_SKIPPED}`, () => {
-  let browser: Browser;
-  let opened: ConsolePage;
-  beforeAll(async () => {
-    browser = await startBrowser();
-    const [, address] = /^Watch it in the console: (.+)$/m.exec(service.output())!;
-    opened = await openConsole(browser, address!);
   });
-  afterAll(() => browser?.close());
 
-  test.each(Object.entries(CONSOLE_JOURNEYS))("%s", { timeout: TIMEOUT }, async (_, journey) => {
-    await journey(opened, { ...local, folder: join(state, "data/demo-shop") });
-    expect(opened.faults).toEqual([]);
+  describe("in the console", () => {
+    let opened: ConsolePage;
+    beforeAll(async () => {
+      const [, address] = /^Watch it in the console: (.+)$/m.exec(service.output())!;
+      opened = await openConsole(browser, address!);
+    });
+
+    test.each(Object.entries(CONSOLE_JOURNEYS))("%s", { timeout: TIMEOUT }, async (_, journey) => {
+      await journey(opened, { ...local, folder: join(state, "data/demo-shop") });
+      expect(opened.faults).toEqual([]);
+    });
   });
 });
 

@@ -1,6 +1,14 @@
 /** Blends: weighted sums of the scores of several methods. The standard blends and those that the chooser finds are the same mechanism. */
 import { withColdItems } from "./attributes/cold-start.ts";
-import { type Cost, type FitContext, fitOrReuse, type Method, type Params, type TrainingData } from "./model.ts";
+import {
+  type Cost,
+  type FitContext,
+  type FittedModel,
+  fitOrReuse,
+  type Method,
+  type Params,
+  type TrainingData,
+} from "./model.ts";
 import { blend } from "./scoring/blend.ts";
 import { farAndNear } from "./sequential-ridge.ts";
 
@@ -110,18 +118,26 @@ function costOfParts(costs: readonly Cost[]): Cost {
 
 type Part = { readonly method: Method; readonly params: Params };
 
-/** Fits the parts one after the other. Each gets a fraction of the time, in proportion to its predicted seconds. */
+/**
+ * Fits the parts one after the other. Networks come last and divide the time that the others left, but each gets at least what its shortest
+ * worthwhile training takes.
+ */
 async function fitParts(data: TrainingData, parts: readonly Part[], context: FitContext) {
-  const seconds = parts.map(({ method, params }) => Math.max(1e-3, method.cost(data, params).seconds));
-  const total = seconds.reduce((sum, one) => sum + one, 0);
-  const models = [];
-  for (const [i, { method, params }] of parts.entries()) {
+  const clock = context.clock ?? (() => performance.now() / 1000);
+  const end = clock() + context.secondsMax;
+  const models = new Map<Part, FittedModel>();
+  const inOrder = parts.toSorted(
+    (a, b) => Number(a.method.fillsItsTime ?? false) - Number(b.method.fillsItsTime ?? false),
+  );
+  for (const [i, part] of inOrder.entries()) {
+    const { method, params } = part;
     const progress = (fraction: number, detail: string) =>
       context.progress((i + fraction) / parts.length, `${method.name}: ${detail}`);
-    const secondsMax = (context.secondsMax * seconds[i]!) / total;
-    models.push(await fitOrReuse(method, data, params, { ...context, progress, secondsMax }));
+    const secondsLeft = (end - clock()) / (parts.length - i);
+    const secondsMax = Math.max(method.cost(data, params).seconds, secondsLeft);
+    models.set(part, await fitOrReuse(method, data, params, { ...context, progress, secondsMax }));
   }
-  return models;
+  return parts.map((part) => models.get(part)!);
 }
 
 /** Up to this number of items the exact solutions are quick; beyond it, each item is regressed on its neighbours. */

@@ -124,27 +124,34 @@ test("a part that is gone is named", () => {
 
 describe("the parts of a blend", () => {
   const seen: FitContext[] = [];
-  const part = (name: string, cost: Cost): Method => ({
+  let seconds = 0;
+  const part = (name: string, cost: Cost, fillsItsTime = false): Method => ({
     name,
+    fillsItsTime,
     grid: () => [],
     cost: () => cost,
     fit: (given, _params, context) => {
       seen.push(context);
       context.progress(0.5, "half");
+      seconds += cost.seconds;
       return ease.fit(given, ease.grid(given)[0]!, fitContext());
     },
   });
   const blend = blendOf({
-    quick: part("quick", { seconds: 2, memoryMb: 60 }),
-    long: part("long", { seconds: 98, memoryMb: 100 }),
+    long: part("long", { seconds: 90, memoryMb: 100 }, true),
+    quick: part("quick", { seconds: 10, memoryMb: 60 }),
   });
-  const params = blendParams(["quick", "long"].map((method) => ({ method, params: { lambda: 1 }, share: 1 })));
+  const params = blendParams(["long", "quick"].map((method) => ({ method, params: { lambda: 1 }, share: 1 })));
 
-  test("get time in proportion to their predicted seconds, and a slice of the progress", async () => {
+  test.each([
+    ["what is left", 300, 290],
+    ["its shortest training", 50, 90],
+  ])("come last when they can fill any time, with %s, and get a slice of the progress", async (_, secondsMax, left) => {
+    seen.length = 0;
     const progress: [number, string][] = [];
-    const context: FitContext = { ...fitContext(), secondsMax: 50, progress: (...report) => progress.push(report) };
-    await blend.fit(data, params, context);
-    expect(seen.map(({ secondsMax }) => secondsMax)).toEqual([1, 49]);
+    const report = (...report: [number, string]) => progress.push(report);
+    await blend.fit(data, params, { ...fitContext(), secondsMax, clock: () => seconds, progress: report });
+    expect(seen[1]!.secondsMax).toBe(left);
     expect(progress.filter(([, detail]) => detail.endsWith("half"))).toEqual([
       [0.25, "quick: half"],
       [0.75, "long: half"],
