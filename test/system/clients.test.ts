@@ -33,7 +33,7 @@ beforeAll(async () => {
     realRuns: true,
     environment: {
       SHORTLIST_FILE_ROOTS: JSON.stringify({ acme: [folder] }),
-      SHORTLIST_FIT_SECONDS: "2",
+      SHORTLIST_FIT_SECONDS: "1",
       SHORTLIST_IGNORE_GATE: "true",
     },
   });
