@@ -9,6 +9,7 @@ import {
   type Params,
   type TrainingData,
 } from "./model.ts";
+import { isDense } from "./sasrec.ts";
 import { blend } from "./scoring/blend.ts";
 import { farAndNear } from "./sequential-ridge.ts";
 
@@ -142,11 +143,8 @@ async function fitParts(data: TrainingData, parts: readonly Part[], context: Fit
 
 /** Up to this number of items the exact solutions are quick; beyond it, each item is regressed on its neighbours. */
 const EXACT_ITEMS_MAX = 6000;
-/**
- * Weight of each ridge beside a network. With 290 interactions per item, .02 is the best; with 11 and 15, .02 and .05 (LOG.md, "More epochs
- * and the whole catalog on ml-1m" and "First vectors of the graph in sasrec").
- */
-const ridgeBesideNetwork = ({ items, itemCount }: TrainingData) => (items.length < 100 * itemCount ? 0.05 : 0.02);
+/** Weights beside a network, of each ridge and, on dense data, of a graph filter and of factors (LOG.md, "Equal times in random order"). */
+const BESIDE_NETWORK = { sparse: { ridge: 0.05 }, dense: { ridge: 0.02, filter: 0.03, factors: 0.03 } } as const;
 /**
  * Weights beside the ridge. Most scores of the ridge are 0 on sparse data, so that its best scores are many times their spread (LOG.md,
  * "Two hops on yelp2018").
@@ -195,6 +193,11 @@ export function standardBlends(methods: Methods): Method[] {
         : [guess("pooled_history", BESIDE_RIDGE.pooled)(data), local(data)];
     }),
     blendOf(methods, "session_blend", (data) => [walk(data), localBesideWalk(data)]),
-    blendOf(methods, "neural_blend", (data) => [network(data), ...ridges(data, ridgeBesideNetwork(data))]),
+    blendOf(methods, "neural_blend", (data) => {
+      const { sparse, dense } = BESIDE_NETWORK;
+      if (!isDense(data)) return [network(data), ...ridges(data, sparse.ridge)];
+      const others = [guess("graph_filter", dense.filter)(data), guess("implicit_als", dense.factors)(data)];
+      return [network(data), ...ridges(data, dense.ridge), ...others];
+    }),
   ];
 }

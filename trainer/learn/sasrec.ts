@@ -1,6 +1,6 @@
 import { networkAttributes, vectorCount, withAttributes } from "./attributes/source-attributes.ts";
 import type { Method, TrainingData } from "./model.ts";
-import { epochBatches, type SequenceBatch } from "./neural/batches.ts";
+import { epochBatches, type SequenceBatch, tiesShuffled } from "./neural/batches.ts";
 import { candidateSource, wholeCatalog } from "./neural/candidates.ts";
 import { fittedNetwork } from "./neural/fitted-network.ts";
 import { describedItemTable, type FeatureTable } from "./neural/item-vectors.ts";
@@ -12,7 +12,7 @@ import type { TrainingPlan } from "./neural/training.ts";
 import { maskPool, type TrainingRandom } from "./neural/training-random.ts";
 import type { TransformerShape } from "./neural/transformer.ts";
 import { graphVectorSeconds, graphVectors } from "./statistics/graph-vectors.ts";
-import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
+import { countItems, type Histories, positiveHistories, positiveTimes } from "./statistics/histories.ts";
 
 export type SasrecParams = {
   /** Largest number of history entries. */
@@ -48,7 +48,7 @@ export const sasrec: Method<SasrecParams> = {
     const rivals = rivalCount(data.itemCount, params);
     return {
       seconds:
-        5 + graphVectorSeconds(isSparse(data) ? data.items.length : 0, width) + epochs * secondsPerEpoch(data, params),
+        5 + graphVectorSeconds(isDense(data) ? 0 : data.items.length, width) + epochs * secondsPerEpoch(data, params),
       memoryMb: 250 + (4 * (CELLS_MAX * (3 * rivals + 100 * width) + 8 * parameterCount)) / 1e6,
     };
   },
@@ -56,22 +56,23 @@ export const sasrec: Method<SasrecParams> = {
     const histories = positiveHistories(data);
     const { length, width, blocks, heads } = params;
     const shape: TransformerShape = { itemCount: data.itemCount, length, width, blocks, heads };
+    const times = positiveTimes(data);
     const features = params.attributes ? describedItemTable(data) : undefined;
     const averages = await trainNetwork(histories, context, async (random, learnt) => {
       const inGraph = { ...context, random: random.of("vectors") };
-      const vectors = isSparse(data) ? await graphVectors(learnt, width, inGraph) : undefined;
-      return networkOf(histories, shape, { params, random, vectors, features });
+      const vectors = isDense(data) ? undefined : await graphVectors(learnt, width, inGraph);
+      return networkOf(histories, shape, { params, times, random, vectors, features });
     });
     return fittedNetwork({ method: "sasrec", params }, { shape, parameters: averages }, appendSasrec);
   },
 };
 
 /**
- * From this number of interactions per item on, vectors of the graph change nothing at the first places (LOG.md, "First vectors of the
- * graph in sasrec").
+ * From this number of interactions per item on, four blocks pay on large data, and vectors of the graph change nothing at the first places
+ * (LOG.md, "Equal times in random order" and "First vectors of the graph in sasrec").
  */
 const DENSE_FROM = 100;
-const isSparse = ({ items, itemCount }: TrainingData) => items.length < DENSE_FROM * itemCount;
+export const isDense = ({ items, itemCount }: TrainingData) => items.length >= DENSE_FROM * itemCount;
 /** Multiply-adds per second of one thread in training, measured end to end. */
 const FLOPS = 4.5e10;
 const EPOCHS_MIN = 8;
@@ -105,12 +106,12 @@ function settingsFor(data: TrainingData): SasrecParams {
   const histories = positiveHistories(data);
   const entryCount = histories.items.length;
   const entriesPerItem = entryCount / Math.max(1, data.itemCount);
-  const isSmall = entryCount < 10_000;
+  const [isSmall, isLarge] = [entryCount < 10_000, entryCount >= 400_000];
   const stepsPerEpoch = Math.max(1, entryCount / cellsOfBatch(entryCount));
   return {
     length: lengthCovering(histories, 0.95),
-    width: isSmall ? 32 : entryCount < 400_000 ? 64 : 128,
-    blocks: isSmall ? 1 : 2,
+    width: isSmall ? 32 : isLarge ? 128 : 64,
+    blocks: isSmall ? 1 : isLarge && isDense(data) ? 4 : 2,
     heads: 2,
     dropout: entriesPerItem > 100 ? 0.25 : entriesPerItem > 30 ? 0.35 : 0.5,
     learningRate: isSmall ? 3e-3 : 1e-3,
@@ -128,6 +129,8 @@ function lengthCovering({ start, userCount }: Histories, fraction: number): numb
 
 type NetworkOptions = {
   readonly params: SasrecParams;
+  /** The second of each entry of the histories. */
+  readonly times: ArrayLike<number>;
   readonly random: TrainingRandom;
   readonly vectors: Float32Array | undefined;
   readonly features: FeatureTable | undefined;
@@ -136,7 +139,7 @@ type NetworkOptions = {
 function networkOf(
   histories: Histories,
   shape: TransformerShape,
-  { params, random, vectors, features }: NetworkOptions,
+  { params, times, random, vectors, features }: NetworkOptions,
 ): Network<SequenceBatch> {
   const { drawnCount, dropout } = params;
   const { itemCount, length, width } = shape;
@@ -148,7 +151,10 @@ function networkOf(
     parameters,
     features,
     length,
-    batches: (ends, random) => epochBatches(histories, ends, { length, cellsMax, random }),
+    batches(ends, random) {
+      const items = tiesShuffled(histories, ends, { times, random });
+      return epochBatches({ ...histories, items }, ends, { length, cellsMax, random });
+    },
     compileStep() {
       const pool = { sizeMax: cellsMax * width, random: random.of("masks"), places: random.ofSteps };
       const draw = { targetCounts: countItems(histories), drawnCount, random: random.ofSteps };

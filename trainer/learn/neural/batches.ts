@@ -87,6 +87,30 @@ function windowOf({ first, end }: { first: number; end: number }, length: number
   return { first: random() < 0.5 ? newest : first + Math.floor(random() * (newest - first + 1)), size: length };
 }
 
+/**
+ * A copy of the entries in which those of the same second are in random order, up to each user's end. Their order in the data is random too
+ * (read-interactions.ts), and a network must not learn one of them by heart (LOG.md, "Equal times in random order"). A history of a single
+ * second keeps its order, because files without times are read as such.
+ */
+export function tiesShuffled(
+  { start, items }: Histories,
+  ends: Uint32Array,
+  { times, random }: { readonly times: ArrayLike<number>; readonly random: () => number },
+): Int32Array {
+  const copy = items.slice();
+  for (const [user, end] of ends.entries()) {
+    if (times[start[user]!] === times[end - 1]) continue;
+    for (let first = start[user]!, next = first; first < end; first = next) {
+      while (next < end && times[next] === times[first]) next++;
+      for (let i = next - 1; i > first; i--) {
+        const j = first + Math.floor(random() * (i - first + 1));
+        [copy[i], copy[j]] = [copy[j]!, copy[i]!];
+      }
+    }
+  }
+  return copy;
+}
+
 /** A copy in random order (Fisher and Yates). */
 export function shuffled<Value>(values: readonly Value[], random: () => number): Value[] {
   const copy = [...values];

@@ -30,6 +30,10 @@ export function positiveHistories(data: Interactions, newest = Number.POSITIVE_I
   return { userCount, itemCount, start, items: kept };
 }
 
+/** The second of each entry of `positiveHistories(data)`. */
+export const positiveTimes = ({ times, positive }: Interactions): Interactions["times"] =>
+  times.filter((_, row) => positive[row]);
+
 /** The histories up to other ends: user u's entries before position ends[u]. */
 export function upTo({ start, items, values, ...sizes }: Histories, ends: Uint32Array): Histories {
   const shorter = new Uint32Array(start.length);

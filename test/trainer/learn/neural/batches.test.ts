@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { epochBatches, sequenceBatch, shuffled } from "../../../../trainer/learn/neural/batches.ts";
+import { epochBatches, sequenceBatch, shuffled, tiesShuffled } from "../../../../trainer/learn/neural/batches.ts";
 import type { Histories } from "../../../../trainer/learn/statistics/histories.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
@@ -61,6 +61,18 @@ test("a history longer than a window gives its newest part half of the time, and
   expect(newest).toBeGreaterThan(120);
   expect(newest).toBeLessThan(190);
   expect(new Set(firsts).size).toBeGreaterThan(30);
+});
+
+test("only entries of the same second change places, and none from a user's end on", () => {
+  const histories = counting([6, 3, 0, 2]);
+  const times = [1, 2, 2, 2, 3, 3, 8, 9, 9, 5, 5];
+  const orders = Array.from({ length: 100 }, (_, seed) =>
+    [...tiesShuffled(histories, Uint32Array.of(5, 9, 9, 11), { times, random: fitContext(seed).random })].join(" "),
+  );
+  const middle = ["1 2 3", "1 3 2", "2 1 3", "2 3 1", "3 1 2", "3 2 1"];
+  const last = ["1001 1002", "1002 1001"];
+  const expected = middle.flatMap((one) => last.map((other) => `0 ${one} 4 5 1000 ${other} 3000 3001`));
+  expect(new Set(orders)).toEqual(new Set(expected));
 });
 
 test("shuffling keeps every value", () => {
