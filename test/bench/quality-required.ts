@@ -24,7 +24,7 @@ const choice = (task: string, k: number): Required => ({
 });
 
 const REQUIRED: readonly Required[] = [
-  // LRURec's, of a file whose equal times are in the order of item ids: hard to reach on ours (trainer/LOG.md, "Equal times on ml-1m").
+  // LRURec's, of a file whose equal times are in the order of item ids, which is easier than ours (trainer/LOG.md, "Equal times on ml-1m").
   { what: "ml-1m, next item, any method", bounds: pair("quality.ml-1m.next-item.best", 10, [0.3264, 0.193]) },
   {
     what: "ml-1m, next item, closed form within 30 s",
