@@ -11,7 +11,7 @@ delete process.env.NODE_EXTRA_CA_CERTS;
 
 const ALL = "test/**/*.test.ts";
 /** Tests that replace modules, which stay replaced for the other tests of their process, or that measure memory. */
-const ALONE = ["test/trainer/run/train-model-cleanup.test.ts", "test/trainer/read/connectors/**/*-memory.test.ts"];
+const ALONE = ["test/trainer/run/train-model-cleanup.test.ts", "test/trainer/**/*-memory.test.ts"];
 
 /** These take longest. Vitest knows no durations in a new clone, and would end with some of them on one core. */
 class SystemTestsFirst extends BaseSequencer {
