@@ -93,7 +93,8 @@ test(`${CLIENTS * CALLS * PER_CALL} events`, { timeout: TIMEOUT }, async () => {
   await disturbed;
   expect(attempts).toBeGreaterThan(CLIENTS * CALLS); // the faults were felt
 
-  for (const shard of SHARDS) await edge.alarm(shard);
+  // A file that could not be written comes first, and what was sent since then comes with the next alarm.
+  for (const shard of [...SHARDS, ...SHARDS]) await edge.alarm(shard);
   const files = await exportedFiles(edge.store, "acme");
   const ids = files.flatMap(({ events }) => events.map(({ event_id }) => event_id));
   expect([ids.length, new Set(ids).size]).toEqual([CLIENTS * CALLS * PER_CALL, CLIENTS * CALLS * PER_CALL]);
