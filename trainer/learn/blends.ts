@@ -2,6 +2,7 @@
 import { withColdItems } from "./attributes/cold-start.ts";
 import {
   type Cost,
+  clockOf,
   type FitContext,
   type FittedModel,
   fitOrReuse,
@@ -124,12 +125,11 @@ type Part = { readonly method: Method; readonly params: Params };
  * worthwhile training takes.
  */
 async function fitParts(data: TrainingData, parts: readonly Part[], context: FitContext) {
-  const clock = context.clock ?? (() => performance.now() / 1000);
+  const clock = clockOf(context);
   const end = clock() + context.secondsMax;
   const models = new Map<Part, FittedModel>();
-  const inOrder = parts.toSorted(
-    (a, b) => Number(a.method.fillsItsTime ?? false) - Number(b.method.fillsItsTime ?? false),
-  );
+  const networks = parts.filter(({ method }) => method.fillsItsTime);
+  const inOrder = [...parts.filter((part) => !networks.includes(part)), ...networks];
   for (const [i, part] of inOrder.entries()) {
     const { method, params } = part;
     const progress = (fraction: number, detail: string) =>

@@ -30,6 +30,9 @@ export type FitPart = (method: Method, data: TrainingData, params: Params, conte
 export const fitOrReuse: FitPart = (method, data, params, context) =>
   context.fitPart ? context.fitPart(method, data, params, context) : method.fit(data, params, context);
 
+/** Seconds on the clock that `secondsMax` is measured by. */
+export const clockOf = ({ clock }: FitContext): (() => number) => clock ?? (() => performance.now() / 1000);
+
 /** Reports progress, lets other work of the process run, and throws if the fit was aborted. */
 export async function reportProgress(context: FitContext, fraction: number, detail: string): Promise<void> {
   context.progress(fraction, detail);

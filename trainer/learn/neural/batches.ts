@@ -102,21 +102,27 @@ export function tiesShuffled(
     if (times[start[user]!] === times[end - 1]) continue;
     for (let first = start[user]!, next = first; first < end; first = next) {
       while (next < end && times[next] === times[first]) next++;
-      for (let i = next - 1; i > first; i--) {
-        const j = first + Math.floor(random() * (i - first + 1));
-        [copy[i], copy[j]] = [copy[j]!, copy[i]!];
-      }
+      shuffle(copy, { first, end: next }, random);
     }
   }
   return copy;
 }
 
-/** A copy in random order (Fisher and Yates). */
+/** A copy in random order. */
 export function shuffled<Value>(values: readonly Value[], random: () => number): Value[] {
   const copy = [...values];
-  for (let i = copy.length - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1));
-    [copy[i], copy[j]] = [copy[j]!, copy[i]!];
-  }
+  shuffle(copy, { first: 0, end: copy.length }, random);
   return copy;
+}
+
+/** Brings the values from `first` to before `end` into random order, in place (Fisher and Yates). */
+function shuffle<Value>(
+  values: { [at: number]: Value },
+  { first, end }: { readonly first: number; readonly end: number },
+  random: () => number,
+): void {
+  for (let i = end - 1; i > first; i--) {
+    const j = first + Math.floor(random() * (i - first + 1));
+    [values[i], values[j]] = [values[j]!, values[i]!];
+  }
 }

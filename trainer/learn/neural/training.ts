@@ -1,4 +1,4 @@
-import { type FitContext, reportProgress } from "../model.ts";
+import { clockOf, type FitContext, reportProgress } from "../model.ts";
 import { adam } from "../numerics/autodiff/adam.ts";
 import type { Parameters } from "../numerics/autodiff/parameters.ts";
 import { type Averages, averagesOf, follow } from "./averages.ts";
@@ -118,7 +118,9 @@ const PACE_STEPS_MIN = 5;
 const EARLY_FRACTION = 0.1;
 
 /** Plans all wanted steps, or as many as the time budget allows at the measured pace. */
-function paceWithin({ secondsMax, clock = () => performance.now() / 1000 }: FitContext, stepsWanted: number) {
+function paceWithin(context: FitContext, stepsWanted: number) {
+  const { secondsMax } = context;
+  const clock = clockOf(context);
   const startedAt = clock();
   const seconds = () => clock() - startedAt;
   let planned = stepsWanted;
