@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { constants, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../trainer/local/free-port.ts";
 import { FORWARD_SECRET } from "../fixtures/edge-world.ts";
-import { freePort } from "../fixtures/free-port.ts";
 import { environmentOf } from "../fixtures/trainer-client.ts";
 
 export type MortalTrainer = {

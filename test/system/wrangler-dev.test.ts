@@ -5,9 +5,9 @@ import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { freePort } from "../../trainer/local/free-port.ts";
 import { hasBrowser, startBrowser, UNLESS_SKIPPED } from "../fixtures/browser.ts";
 import { openConsole } from "../fixtures/console-page.ts";
-import { freePort } from "../fixtures/free-port.ts";
 import { commandOf, endService, isAlive, type StartedService, startCommand } from "../fixtures/started-service.ts";
 import { putDatabase } from "../fixtures/trainer-state.ts";
 

@@ -3,11 +3,18 @@
  * bucket; TRAINER_URL and FORWARD_SECRET come from its environment. Pages of every origin may call; everything else is as in wrangler.toml.
  */
 import { join } from "node:path";
-import { unstable_startWorker as startWorker } from "wrangler";
+import { unstable_DevEnv as DevEnv } from "wrangler";
 import { onStop } from "../manage/processes/stop-signals.ts";
 
 const [port, persist] = process.argv.slice(2);
-const starting = startWorker({
+const wrangler = new DevEnv();
+// Without these listeners, wrangler would wait in silence, for example if the port is in use.
+wrangler.on("error", (error: { message?: string; reason?: string }) => {
+  console.error(`Error: ${error.message ?? error.reason}`);
+  process.exit(1);
+});
+wrangler.on("buildFailed", () => process.exit(1)); // wrangler has logged the reason
+const starting = wrangler.startWorker({
   config: join(import.meta.dirname, "../../wrangler.toml"),
   envFiles: [],
   bindings: {

@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { startChild } from "./child-service.ts";
+import { freePort, tryPort } from "./free-port.ts";
 import { LocalError } from "./local-error.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";
 import type { StartOptions } from "./start-flags.ts";
@@ -22,8 +21,8 @@ const FIT_SECONDS = "60";
 
 /** Starts edge and trainer, which share a new secret. If one of them fails, both are stopped. */
 export async function startServices({ state, folders, ...options }: ServiceOptions) {
-  const edgePort = await freePort(options.edgePort, "--edge-port");
-  const trainerPort = await freePort(options.trainerPort, "--trainer-port");
+  const edgePort = await usablePort(options.edgePort, "--edge-port");
+  const trainerPort = await usablePort(options.trainerPort, "--trainer-port");
   const [edgeUrl, trainerUrl] = [`http://127.0.0.1:${edgePort}`, `http://127.0.0.1:${trainerPort}`];
   await mkdir(join(state, "logs"), { recursive: true });
   const logOf = (name: string) => join(state, "logs", `${name}.log`);
@@ -81,19 +80,16 @@ export async function startServices({ state, folders, ...options }: ServiceOptio
 }
 
 /**
- * Finds a loopback port on which nobody listens: `wanted`, or any port for 0.
+ * Returns `wanted`, or a free port for 0.
  *
  * @param flag The command line flag that sets this port, named in the error.
  * @throws LocalError if the port is in use or not allowed.
  */
-async function freePort(wanted: number, flag: string): Promise<number> {
-  const server = createServer().listen({ port: wanted, host: "127.0.0.1", exclusive: true });
-  await once(server, "listening").catch((cause: NodeJS.ErrnoException) => {
+async function usablePort(wanted: number, flag: string): Promise<number> {
+  if (wanted === 0) return freePort();
+  await tryPort(wanted).catch((cause: NodeJS.ErrnoException) => {
     const remedy = `choose another one with ${flag} PORT (0: any free port)`;
     throw new LocalError(`Port ${wanted} cannot be used (${cause.code}): ${remedy}.`, { cause });
   });
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
+  return wanted;
 }
