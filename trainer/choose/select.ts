@@ -45,7 +45,7 @@ export type SelectInput = {
   readonly metric?: MetricAtK;
   /** The fraction of the items that the first places of all lists should show, at the metric's cut-off. */
   readonly coverageMin?: number | undefined;
-  /** Seconds for choosing and for the refit that follows. */
+  /** Seconds for choosing. The final fit has FINAL_FIT_FRACTION of them in addition. */
   readonly secondsMax: number;
   /** Memory of the whole run, the dataset included. */
   readonly memoryMbMax: number;

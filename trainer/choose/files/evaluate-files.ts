@@ -6,6 +6,7 @@ import type { Dataset } from "../../read/dataset/dataset.ts";
 import { reorderItems } from "../../read/dataset/reorder-items.ts";
 import { rowsWhere } from "../../read/dataset/split.ts";
 import { type UserValueTable, userValueTable } from "../../read/dataset/user-value-table.ts";
+import { FINAL_FIT_FRACTION } from "../budget.ts";
 import { mean } from "../evaluate/bootstrap.ts";
 import { type Evaluation, evaluate, type MetricAtK, secondsPerList, timesShown } from "../evaluate/evaluate.ts";
 import { casesOfSessions, casesOfSplit, type EvaluationCases } from "../evaluate/evaluation-cases.ts";
@@ -84,8 +85,8 @@ type FiguresWithoutHistory = {
   readonly attributes: Readonly<Record<string, number>>;
 };
 
-/** Fraction of the seconds for the choice when several methods are measured: the rest is for fitting the others. */
-const CHOICE_FRACTION = 0.7;
+/** Fraction of the seconds for the choice. The rest is for the fit of the chosen model and, if they are wanted, of the others. */
+const CHOICE_FRACTION = 1 / (1 + FINAL_FIT_FRACTION);
 /** Seconds that the fit of the chosen model, and of popularity, may always take. */
 const SECONDS_MIN = 5;
 /** The fit of the chosen model may exceed all seconds by this fraction. If it takes longer, the next best model is used. */
@@ -128,12 +129,11 @@ type WithValues = EvaluateFilesOptions & { readonly userValues: UserValueTable |
 
 async function choose(dataset: Dataset, options: WithValues): Promise<Selection> {
   const { cutOffs, log } = options;
-  const hasOthers = options.measureAll && Object.keys(options.methods).length > 2; // beside popularity and the chosen one
   let lastName = "";
   const selection = await selectModel({
     ...options,
     includeSeen: options.includeSeen || options.protocol === "sessions", // as in published figures of sessions
-    secondsMax: (hasOthers ? CHOICE_FRACTION : 1) * options.secondsMax,
+    secondsMax: CHOICE_FRACTION * options.secondsMax,
     dataset,
     metric: `ndcg@${Math.max(...cutOffs)}` as MetricAtK,
     progress: (fraction, detail) => {

@@ -12,7 +12,7 @@ import { restrictedTo } from "../evaluate/evaluation-figures.ts";
 import { METRICS, type MetricName } from "../evaluate/metrics.ts";
 import { type Candidate, choiceOf, isSameChoice } from "./candidate.ts";
 import { separateParts } from "./fitted-parts.ts";
-import { addTrial, REFIT_MARGIN, refitSeconds, type SelectState, tryCandidate } from "./select-state.ts";
+import { addTrial, finalFitSeconds, finalFitSecondsMax, type SelectState, tryCandidate } from "./select-state.ts";
 import { meanOf, type Trial } from "./trial.ts";
 
 /** Weights that are tried for a part, relative to the largest other weight. */
@@ -40,7 +40,7 @@ export async function tryBlend(state: SelectState): Promise<void> {
   const best = tried[0];
   if (!best) return;
   const parts = modelsToBlend(state);
-  const affordable = Math.floor((secondsLeft() - refitSeconds(state)) / 3 / (parts.length * best.secondsPerList));
+  const affordable = Math.floor(secondsLeft() / 3 / (parts.length * best.secondsPerList));
   const count = Math.min(LISTS_MAX, Math.floor(positions.length / 2), affordable);
   if (parts.length < 2 || count < Math.min(LISTS_MIN, positions.length / 2)) return;
   const searched = samplePositions(positions.length, count, seededRandom(context.seed, 53)).map((i) => positions[i]!);
@@ -48,11 +48,9 @@ export async function tryBlend(state: SelectState): Promise<void> {
   const first = separateParts(best);
   const ownShares = best.method.partMethods ? partsOf(best.params).map(({ share }) => share) : [1];
   const start = parts.map((part) => ownShares[first.findIndex((own) => isSame(own, part))] ?? 0);
-  const fitSeconds = parts.map((part) => context.parts.secondsAlone(part));
-  const fitSecondsMax = secondsLeft() / REFIT_MARGIN;
   const isAllowed = (weights: readonly number[]) => {
-    const used = fitSeconds.filter((_, part) => weights[part]! > 0);
-    return used.length <= PARTS_MAX && used.reduce((sum, seconds) => sum + seconds, 0) <= fitSecondsMax;
+    const used = parts.filter((_, part) => weights[part]! > 0);
+    return used.length <= PARTS_MAX && finalFitSeconds(state, used) <= finalFitSecondsMax(state);
   };
   const weights = await climb(start, isAllowed, (weights) => meanValue(lists, weights, metric));
   const largest = Math.max(...weights);

@@ -9,7 +9,6 @@ import {
   evaluationSeconds,
   isNear,
   obstacle,
-  refitSeconds,
   type SelectState,
   scaled,
   secondsForNetwork,
@@ -93,15 +92,14 @@ function cheapestOf(waiting: Iterable<Candidate[]>, { context, validation }: Sel
   return [...waiting].reduce((least, grid) => (missingCost(grid) < missingCost(least) ? grid : least));
 }
 
-/** Predicted seconds of trying all best guesses and fitting one of them again, by the pace of the fits and evaluations so far. */
+/** Predicted seconds of trying all best guesses, by the pace of the fits and evaluations so far. */
 function secondsOfAll(state: SelectState, waiting: Iterable<readonly Candidate[]>): number {
   const { parts } = state.context;
   const missing = new Map(
     [...waiting].flatMap(([best]) => parts.missing(best!).map((part) => [JSON.stringify(choiceOf(part)), part])),
   );
   const fits = [...missing.values()].reduce((sum, part) => sum + parts.secondsToFit(part), 0);
-  const refit = Math.max(...[...waiting].map(([best]) => refitSeconds(state, best)));
-  return fits + [...waiting].length * evaluationSeconds(state) + refit;
+  return fits + [...waiting].length * evaluationSeconds(state);
 }
 
 async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[]): Promise<void> {

@@ -3,12 +3,12 @@ import { evaluate } from "../evaluate/evaluate.ts";
 import { joined } from "../evaluate/evaluation-figures.ts";
 import { choiceOf, isSameChoice } from "./candidate.ts";
 import { dropped, failed } from "./discarded.ts";
-import { nearTheBest, type SelectState, scaled, secondsToSpend } from "./select-state.ts";
+import { nearTheBest, type SelectState, scaled } from "./select-state.ts";
 import { byMetric } from "./trial.ts";
 
 /** The number of further lists is a multiple of this, so that a slightly slower machine chooses on the same users. */
 const POSITIONS_STEP = 500;
-/** Fraction of the time beside the final fit for further lists. */
+/** Fraction of the time left for further lists. */
 const TIME_FRACTION = 1 / 3;
 
 /**
@@ -54,7 +54,7 @@ function affordableOf(state: SelectState, wanted: Uint32Array): Uint32Array {
   const known = new Set(positions);
   const rest = wanted.filter((at) => !known.has(at));
   const secondsEach = nearTheBest(state).reduce((sum, trial) => sum + trial.secondsPerList, 0);
-  const affordable = (TIME_FRACTION * secondsToSpend(state)) / Math.max(secondsEach, 1e-9);
+  const affordable = (TIME_FRACTION * Math.max(0, state.secondsLeft())) / Math.max(secondsEach, 1e-9);
   if (affordable >= rest.length) return rest;
   const count = Math.floor(affordable / POSITIONS_STEP) * POSITIONS_STEP;
   return samplePositions(rest.length, count, seededRandom(context.seed, 59)).map((i) => rest[i]!);

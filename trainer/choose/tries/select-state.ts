@@ -1,4 +1,5 @@
 import type { Method, TrainingData } from "../../learn/model.ts";
+import { FINAL_FIT_FRACTION } from "../budget.ts";
 import { type MetricAtK, secondsPerList } from "../evaluate/evaluate.ts";
 import type { Validation } from "../splits/validation.ts";
 import { type Candidate, type Choice, choiceOf, isSameChoice } from "./candidate.ts";
@@ -16,7 +17,7 @@ export type SelectState = {
   /** The cases on which candidates are compared at this step. */
   readonly positions: Uint32Array;
   readonly baseline: Trial;
-  /** Seconds for choosing and for the refit that follows. */
+  /** Seconds for choosing. The final fit has FINAL_FIT_FRACTION of them in addition. */
   readonly secondsMax: number;
   /** Seconds of the budget that remain; negative once it is overrun. */
   readonly secondsLeft: () => number;
@@ -26,26 +27,28 @@ export type SelectState = {
   readonly discarded: Discarded[];
 };
 
-/** Time of a fit on all data, relative to a fit on the training part. */
-export const REFIT_MARGIN = 1.25;
 /** Trials of one method that stay in the race. */
 const TRIALS_PER_METHOD = 2;
 
-/** Seconds that are kept for fitting the best trial so far, or a candidate that may become the best, on all data. */
-export function refitSeconds({ tried, context }: SelectState, candidate?: Candidate): number {
-  const own = candidate ? context.parts.secondsAlone(candidate) : 0;
-  return REFIT_MARGIN * Math.max(own, tried[0]?.fitSeconds ?? 0);
-}
+/** Time of a fit on all data, relative to a fit on the training part. */
+const REFIT_MARGIN = 1.25;
 
-/** Fraction of the time left for a network. Its final fit needs a little longer; its blend, lists and tuning need the rest. */
-const NETWORK_FRACTION = 1 / 3;
+/** Predicted seconds of fitting these parts on all data. */
+export const finalFitSeconds = ({ context }: SelectState, parts: readonly Candidate[]): number =>
+  REFIT_MARGIN * parts.reduce((sum, part) => sum + context.parts.secondsAlone(part), 0);
+
+/** Seconds that the final fit may take, in addition to those for choosing. */
+export const finalFitSecondsMax = ({ secondsMax }: SelectState): number => FINAL_FIT_FRACTION * secondsMax;
+
+/**
+ * Fraction of the time left for a network. Its blend, lists and tuning need the rest, and with much more it would not fit the time of the
+ * final fit together with other parts of a blend.
+ */
+const NETWORK_FRACTION = 0.45;
 
 /** Seconds that a network's fit may take: at least its shortest worthwhile training. */
 export const secondsForNetwork = ({ secondsLeft, context }: SelectState, network: Candidate): number =>
   Math.max(context.parts.secondsToFit(network), NETWORK_FRACTION * secondsLeft());
-
-/** Seconds that are left beside the final fit of the best trial so far. */
-export const secondsToSpend = (state: SelectState): number => Math.max(0, state.secondsLeft() - refitSeconds(state));
 
 /** Predicted seconds of evaluating one candidate, by how long the evaluations took so far. */
 export function evaluationSeconds({ validation, positions, tried }: SelectState): number {
@@ -65,9 +68,11 @@ export function obstacle(state: SelectState, candidate: Candidate): string | und
     return `needs about ${Math.round(memoryMb)} MB of memory to fit, and may use ${Math.round(memoryMbMax)} MB`;
   }
   const seconds = parts.secondsToFit(candidate) + evaluationSeconds(state);
-  const secondsMax = secondsLeft() - refitSeconds(state, candidate);
-  if (seconds <= secondsMax) return undefined;
-  return `needs about ${rounded(seconds)} to fit and evaluate, and ${rounded(Math.max(0, secondsMax))} are left for it`;
+  const left = Math.max(0, secondsLeft());
+  if (seconds > left) return `needs about ${rounded(seconds)} to fit and evaluate, and ${rounded(left)} are left`;
+  const [final, finalMax] = [finalFitSeconds(state, [candidate]), finalFitSecondsMax(state)];
+  if (final <= finalMax) return undefined;
+  return `needs about ${rounded(final)} for the final fit on all data, which may take ${rounded(finalMax)}`;
 }
 
 const rounded = (seconds: number) => `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
@@ -77,7 +82,7 @@ export type TryOptions = {
   readonly sample?: { readonly data: TrainingData; readonly fraction: number };
   /** The time that a method may fill which can use any. */
   readonly secondsMax: number;
-  /** When the fit is stopped; absent: when only the time to fit the best again is left. */
+  /** When the fit is stopped; absent: at the end of the time for choosing. */
   readonly secondsHard?: number;
 };
 
@@ -95,7 +100,7 @@ export async function tryCandidate(
     cases: split.cases,
     positions,
     secondsMax,
-    secondsHard: secondsHard ?? secondsLeft() - refitSeconds(state),
+    secondsHard: secondsHard ?? secondsLeft(),
   };
   try {
     const memoryMbMax = context.memoryMbMax - context.parts.heldMb();

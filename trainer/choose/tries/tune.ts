@@ -8,20 +8,19 @@ import {
   obstacle,
   type SelectState,
   scaled,
-  secondsToSpend,
   type TryOptions,
   tryCandidate,
 } from "./select-state.ts";
 import { byMetric, type Trial } from "./trial.ts";
 
-/** Fraction of the time beside the final fit for tuning. The steps that follow take less: with a third, a sixth of a budget was unused. */
+/** Fraction of the time left for tuning. The steps that follow take less: with a third, a sixth of a budget was unused. */
 const TIME_FRACTION = 1 / 2;
 
 /** Tries further settings of the methods near the best, by successive halving, in the time that is left. */
 export async function tune(state: SelectState): Promise<void> {
   const { context, validation } = state;
   const methods = [...new Set(nearTheBest(state).map(({ method }) => method))];
-  const end = context.clock() + TIME_FRACTION * secondsToSpend(state);
+  const end = context.clock() + TIME_FRACTION * Math.max(0, state.secondsLeft());
   for (const [m, method] of methods.entries()) {
     const isNew = (candidate: Candidate) =>
       ![...state.tried.map(choiceOf), ...state.discarded].some((one) => isSameChoice(choiceOf(candidate), one));

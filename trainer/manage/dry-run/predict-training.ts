@@ -1,4 +1,4 @@
-import { fitSeconds } from "../../choose/budget.ts";
+import { FINAL_FIT_FRACTION, fitSeconds } from "../../choose/budget.ts";
 import type { ConnectorType } from "../../read/connectors/connector-config.ts";
 
 /**
@@ -17,8 +17,6 @@ const DATASET_ROWS_PER_SECOND = 250_000;
 const BASE_SECONDS = 5;
 /** Small data are evaluated in about a minute per hundred thousand rows; large data are limited by the time budget. */
 const FIT_SECONDS_PER_ROW = 6e-4;
-/** The choice takes one time budget, and the refit on all data takes up to 0.4 of another. */
-const BUDGETS = 1.4;
 
 type Prediction = {
   readonly rows: number;
@@ -32,6 +30,6 @@ type Prediction = {
 export function predictedSeconds({ rows, connectorType, fitSecondsMax }: Prediction): number {
   const known: Readonly<Record<string, number>> = ROWS_PER_SECOND;
   const read = rows / (known[connectorType] ?? Math.min(...Object.values(known)));
-  const fit = Math.min(BUDGETS * fitSeconds(rows, fitSecondsMax), FIT_SECONDS_PER_ROW * rows);
+  const fit = Math.min((1 + FINAL_FIT_FRACTION) * fitSeconds(rows, fitSecondsMax), FIT_SECONDS_PER_ROW * rows);
   return Math.ceil(BASE_SECONDS + read + rows / DATASET_ROWS_PER_SECOND + fit);
 }

@@ -52,10 +52,12 @@ test("the best guess of every method but popularity is tried, the cheapest first
   expect(order).toEqual(["cheap 1", "dear 1"]);
   expect([tried.length, discarded.length]).toEqual([2, 0]);
 });
-test("what could not be fitted once more on all data is left out, with what it needs and what there is", async () => {
-  const { tried, discarded } = await tryIn(100, [named("dear", 60), named("cheap", 1)]);
+test.each([
+  ["does not fit", 110, "needs about 110 s to fit and evaluate, and 100 s are left"],
+  ["could not be fitted on all data", 60, "needs about 75 s for the final fit on all data, which may take 67 s"],
+])("what %s is left out, with what it needs and what there is", async (_, seconds, reason) => {
+  const { tried, discarded } = await tryIn(100, [named("dear", seconds), named("cheap", 1)]);
   expect(tried.map(({ method }) => method.name)).toEqual(["cheap"]);
-  const reason = "needs about 60 s to fit and evaluate, and 25 s are left for it";
   expect(discarded.map((one) => [one.method, one.outcome, one.reason])).toEqual(
     Array(3).fill(["dear", "left_out", reason]),
   );
@@ -72,7 +74,7 @@ test("where nothing fits, the cheapest is tried late", async () => {
 });
 test("where not all best guesses fit, the cheapest settings of all methods come first, then the best guesses that fit", async () => {
   const cheapAt3 = (dear: number, cheap: number) => (params: Params) => (params.lambda === 3 ? cheap : dear);
-  await tryIn(60, [named("a", 5), named("b", cheapAt3(30, 2)), named("c", cheapAt3(20, 1))]);
+  await tryIn(50, [named("a", 5), named("b", cheapAt3(30, 2)), named("c", cheapAt3(20, 1))]);
   expect(order).toEqual(["c 3", "b 3", "a 1", "c 1"]);
 });
 test("parts are fitted once, and a blend of fitted parts comes before anything that must be fitted", async () => {
@@ -103,7 +105,7 @@ test("on a machine half as fast the same kinds of models are tried, in the same 
   ]);
 });
 test("predictions follow the pace of earlier fits", async () => {
-  const { discarded } = await tryIn(100, [named("a", 4, {}, 5), named("b", 10, {}, 5)]); // b: 50 s, and as much again
+  const { discarded } = await tryIn(65, [named("a", 4, {}, 5), named("b", 10, {}, 5)]); // 20 s, and b would need 50
   expect(order).toEqual(["a 1"]);
   expect(discarded[0]!.reason).toMatch(/^needs about 50 s/);
 });
@@ -130,10 +132,10 @@ describe("networks", () => {
       }),
   };
 
-  test("come last, and leave time for a final fit that is as long on more data", async () => {
+  test("come last, and leave time for other steps", async () => {
     const { tried, discarded } = await tryIn(100, [network("network", 2), named("closed", 30, {}, 1)]);
     expect(order).toEqual(["closed 1", "network 1"]);
-    expect(given.at(-1)).toBeCloseTo(70 / 3, 9);
+    expect(given.at(-1)).toBeCloseTo(0.45 * 70, 9);
     expect([tried.length, discarded.length]).toEqual([2, 0]);
   });
   test("that read histories as the best closed forms do come first, the others only if that kind is near the best", async () => {

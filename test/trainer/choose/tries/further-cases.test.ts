@@ -51,11 +51,6 @@ test("with little time all trials are evaluated on the same part of the users", 
   expect((await some.done).length).toBe(4000); // 120 s for 0.1 s a list: a thousand further users
   expect(some.tried[0]!.evaluation.positions).toEqual(await some.done);
 });
-test("the time that the final fit needs is kept", async () => {
-  const long = tried.map((trial) => ({ ...trial, fitSeconds: 8, secondsPerList: 1e-3 }));
-  expect((await further({ tried: [...long], secondsLeft: () => 11.4 }).done).length).toBe(3000);
-  expect((await further({ tried: [...long], secondsLeft: () => 11.6 }).done).length).toBe(3500);
-});
 test("with no time everything stays as it is", async () => {
   const { tried: left, done } = further({ secondsLeft: () => 0 });
   expect([(await done).length, left]).toEqual([3000, tried]);
