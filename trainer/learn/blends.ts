@@ -143,8 +143,14 @@ async function fitParts(data: TrainingData, parts: readonly Part[], context: Fit
 
 /** Up to this number of items the exact solutions are quick; beyond it, each item is regressed on its neighbours. */
 const EXACT_ITEMS_MAX = 6000;
-/** Weights beside a network, of each ridge and, on dense data, of a graph filter and of factors (LOG.md, "Equal times in random order"). */
-const BESIDE_NETWORK = { sparse: { ridge: 0.05 }, dense: { ridge: 0.02, filter: 0.03, factors: 0.03 } } as const;
+/**
+ * Weights beside a network, of the two ridges and, on dense data, of a graph filter and of factors (LOG.md, "Equal times in random order"
+ * and "Weights of the ridges beside a network").
+ */
+const BESIDE_NETWORK = {
+  sparse: { far: 0.05, near: 0.03 },
+  dense: { far: 0.02, near: 0.02, filter: 0.03, factors: 0.03 },
+} as const;
 /**
  * Weights beside the ridge. Most scores of the ridge are 0 on sparse data, so that its best scores are many times their spread (LOG.md,
  * "Two hops on yelp2018").
@@ -166,12 +172,13 @@ export function standardBlends(methods: Methods): Method[] {
     return params && { method, params, share };
   };
   const isExact = ({ itemCount }: TrainingData) => itemCount <= EXACT_ITEMS_MAX;
-  const ridges = (data: TrainingData, share: number): PartChoice[] =>
-    farAndNear(data).map((params) =>
-      isExact(data)
+  const ridges = (data: TrainingData, { far, near }: { readonly far: number; readonly near: number }): PartChoice[] =>
+    farAndNear(data).map((params, i) => {
+      const share = [far, near][i]!;
+      return isExact(data)
         ? { method: "sequential_ridge", params, share }
-        : { method: "sequential_local_ridge", params: { ...params, neighbours: 300 }, share },
-    );
+        : { method: "sequential_local_ridge", params: { ...params, neighbours: 300 }, share };
+    });
   const [local, filter, factors] = [guess("local_ridge", 1), guess("graph_filter", 0.6), guess("implicit_als", 0.6)];
   const sharpened = (share: number) => guess("sharpened_filter", share); // undefined on dense data
   const network = guess("sasrec", 1);
@@ -195,9 +202,9 @@ export function standardBlends(methods: Methods): Method[] {
     blendOf(methods, "session_blend", (data) => [walk(data), localBesideWalk(data)]),
     blendOf(methods, "neural_blend", (data) => {
       const { sparse, dense } = BESIDE_NETWORK;
-      if (!isDense(data)) return [network(data), ...ridges(data, sparse.ridge)];
+      if (!isDense(data)) return [network(data), ...ridges(data, sparse)];
       const others = [guess("graph_filter", dense.filter)(data), guess("implicit_als", dense.factors)(data)];
-      return [network(data), ...ridges(data, dense.ridge), ...others];
+      return [network(data), ...ridges(data, dense), ...others];
     }),
   ];
 }
