@@ -55,21 +55,14 @@ const LONG: ReadonlySet<string> = new Set(["ml-1m.next-item", "ml-1m.set", "yelp
 /** Longest first, so that two processes end at about the same time. */
 export function qualityMeasures(options: QualityOptions & Saying): Measured[] {
   const { say } = options;
-  const withChoice = (measure: Measured["measure"]): Measured["measure"] => {
-    if (options.seconds !== 0) return measure;
-    return async () => {
-      say("left out, since only the automatic choice is measured, which needs --seconds");
-      return [];
-    };
-  };
+  const seconds = options.seconds || undefined; // where nothing but the choice is measured, it has its usual time
   const tasks: Measured[] = [
     ...QUALITY_TASKS.map((task) => {
       const name = taskName(task);
       return { name, set: task.set, measure: () => taskFigures(task, { ...options, name: `quality.${name}` }) };
     }),
     ...FILE_TASKS.map((set) => {
-      const measure = withChoice(() => fileFigures(set, { say, seconds: options.seconds }));
-      return { name: `${set}.set`, set, measure };
+      return { name: `${set}.set`, set, measure: () => fileFigures(set, { say, seconds }) };
     }),
     ...COLD_TASKS.map((set) => ({ name: `${set}.cold`, set, measure: () => coldFigures(set, say) })),
     ...HIDDEN_USER_TASKS.map((set) => {
@@ -78,7 +71,7 @@ export function qualityMeasures(options: QualityOptions & Saying): Measured[] {
     {
       name: `${SESSION_SET}.sessions`,
       set: SESSION_SET,
-      measure: withChoice(() => sessionFigures({ python: undefined, ...options })),
+      measure: () => sessionFigures({ python: undefined, ...options, seconds }),
     },
     ...RATED_TASKS.map((set) => ({ name: `${set}.rated`, set, measure: () => ratedFigures(set, say) })),
     ...SMALL_TASKS.map((rows): Measured => {

@@ -4,10 +4,10 @@
  *     npm run bench -- quality [--tasks=ml-1m.next-item,amazon-beauty.cold,ml-1m.hidden-users,ml-1m.rated,ml-100k.1000-rows]
  *                              [--methods=local_ridge,…] [--seconds=600] [--processes=2] [--resume=FOLDER] [--python=PATH] --json
  *
- * The automatic choice has `--seconds` for each set (0: none; without: what the service would allow). Each task runs in a process
- * of its own, `--processes` of them at once: with as many as there are cores all of it takes an hour and a half to two, and fits are
- * slower for it. The figures of finished tasks are kept in the folder `--resume`; the same command measures only the other tasks.
- * `--python`, one with numpy and scipy, adds the session models of others to `retailrocket.sessions`.
+ * The automatic choice has `--seconds` for each set (0: none, unless a task measures nothing else; without: what the service would
+ * allow). Each task runs in a process of its own, `--processes` of them at once: with as many as there are cores all of it takes an
+ * hour and a half to two, and fits are slower for it. The figures of finished tasks are kept in the folder `--resume`; the same command
+ * measures only the other tasks. `--python`, one with numpy and scipy, adds the session models of others to `retailrocket.sessions`.
  * What is required stands next to what was measured at the end, on standard error.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
