@@ -41,14 +41,14 @@ export const finalFitSeconds = ({ context }: SelectState, parts: readonly Candid
 export const finalFitSecondsMax = ({ secondsMax }: SelectState): number => FINAL_FIT_FRACTION * secondsMax;
 
 /**
- * Fraction of the time left for a network. Its blend, lists and tuning need the rest, and with much more it would not fit the time of the
- * final fit together with other parts of a blend.
+ * Fraction of the time left that one fit may take. A slow closed form leaves time for networks, and a network for its blend, for lists and
+ * for tuning. With much more, a network and the other parts of its blend would not fit the time of the final fit.
  */
-const NETWORK_FRACTION = 0.45;
+const FIT_FRACTION = 0.45;
 
 /** Seconds that a network's fit may take: at least its shortest worthwhile training. */
 export const secondsForNetwork = ({ secondsLeft, context }: SelectState, network: Candidate): number =>
-  Math.max(context.parts.secondsToFit(network), NETWORK_FRACTION * secondsLeft());
+  Math.max(context.parts.secondsToFit(network), FIT_FRACTION * secondsLeft());
 
 /** Predicted seconds of evaluating one candidate, by how long the evaluations took so far. */
 export function evaluationSeconds({ validation, positions, tried }: SelectState): number {
@@ -67,9 +67,11 @@ export function obstacle(state: SelectState, candidate: Candidate): string | und
   if (memoryMb > memoryMbMax) {
     return `needs about ${Math.round(memoryMb)} MB of memory to fit, and may use ${Math.round(memoryMbMax)} MB`;
   }
-  const seconds = parts.secondsToFit(candidate) + evaluationSeconds(state);
+  const seconds = parts.secondsToFit(candidate);
   const left = Math.max(0, secondsLeft());
-  if (seconds > left) return `needs about ${rounded(seconds)} to fit and evaluate, and ${rounded(left)} are left`;
+  const fitMax = Math.max(0, Math.min(FIT_FRACTION * left, left - evaluationSeconds(state)));
+  if (seconds > fitMax)
+    return `needs about ${rounded(seconds)} to fit, which may take ${rounded(fitMax)} of the ${rounded(left)} left`;
   const [final, finalMax] = [finalFitSeconds(state, [candidate]), finalFitSecondsMax(state)];
   if (final <= finalMax) return undefined;
   return `needs about ${rounded(final)} for the final fit on all data, which may take ${rounded(finalMax)}`;

@@ -52,15 +52,22 @@ test("the best guess of every method but popularity is tried, the cheapest first
   expect(order).toEqual(["cheap 1", "dear 1"]);
   expect([tried.length, discarded.length]).toEqual([2, 0]);
 });
-test.each([
-  ["does not fit", 110, "needs about 110 s to fit and evaluate, and 100 s are left"],
-  ["could not be fitted on all data", 60, "needs about 75 s for the final fit on all data, which may take 67 s"],
-])("what %s is left out, with what it needs and what there is", async (_, seconds, reason) => {
-  const { tried, discarded } = await tryIn(100, [named("dear", seconds), named("cheap", 1)]);
+test("what takes more than its part of the time is left out, with what it needs and what there is", async () => {
+  const { tried, discarded } = await tryIn(100, [named("dear", 60), named("cheap", 1)]);
   expect(tried.map(({ method }) => method.name)).toEqual(["cheap"]);
+  const reason = "needs about 60 s to fit, which may take 45 s of the 100 s left";
   expect(discarded.map((one) => [one.method, one.outcome, one.reason])).toEqual(
     Array(3).fill(["dear", "left_out", reason]),
   );
+});
+test("a blend of fitted parts is left out if they could not be fitted on all data in time", async () => {
+  const [a, b] = [named("a", 30, {}, 1), named("b", 28, {}, 1)];
+  const parts = ["a", "b"].map((method) => ({ method, params: { lambda: 1 }, share: 1 }));
+  const { tried, discarded } = await tryIn(100, [a, b, blendOf({ a, b }, "sum", () => parts)]);
+  expect(tried.map(({ method }) => method.name).sort()).toEqual(["a", "b"]);
+  expect(discarded).toMatchObject([
+    { method: "sum", reason: "needs about 73 s for the final fit on all data, which may take 67 s" },
+  ]);
 });
 test("where the best guess of a method does not fit, its next setting that does is tried", async () => {
   await tryIn(100, [named("dear", ({ lambda }) => (lambda === 1 ? 300 : 20)), named("cheap", 1)]);
