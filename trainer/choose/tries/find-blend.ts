@@ -34,12 +34,15 @@ const RIVALS = 100;
  * Tries the best weighted sum of models that are already fitted. The search begins at the best trial, which may be a blend, and changes
  * the weight that gains most (as greedy selection, Caruana et al. 2004). It uses half of the cases at most; on the others, the
  * result must be better than the best trial, because the best of many sums looks better than it is on the cases that picked it.
+ *
+ * Networks that were cut short take no part: the final fit trains them longer, and then other weights suit (LOG.md, "All of the time for the
+ * choice").
  */
 export async function tryBlend(state: SelectState): Promise<void> {
   const { tried, metric, positions, context, methods, secondsLeft } = state;
   const best = tried[0];
   if (!best) return;
-  const parts = modelsToBlend(state);
+  const parts = modelsToBlend(state).filter((part) => !context.parts.usedAllTime(part));
   const affordable = Math.floor(secondsLeft() / 3 / (parts.length * best.secondsPerList));
   const count = Math.min(LISTS_MAX, Math.floor(positions.length / 2), affordable);
   if (parts.length < 2 || count < Math.min(LISTS_MIN, positions.length / 2)) return;

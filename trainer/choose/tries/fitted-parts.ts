@@ -11,16 +11,26 @@ export type FittedParts = {
   secondsToFit(candidate: Candidate, data?: TrainingData): number;
   /** Seconds of a fit that shares nothing, as the final fit on all data will be. */
   secondsAlone(candidate: Candidate): number;
+  /** Whether a fit took all of its time, so that a longer one would give another model. */
+  usedAllTime(part: Candidate): boolean;
   /** The value of a trial. Models of the best candidates are kept longest. */
   keepFor(candidate: Candidate, value: number): void;
   /** Memory of the models that are kept. */
   heldMb(): number;
 };
 
-type Entry = { model: FittedModel | undefined; readonly seconds: number; readonly memoryMb: number; value: number };
+type Entry = {
+  model: FittedModel | undefined;
+  readonly seconds: number;
+  readonly usedAllTime: boolean;
+  readonly memoryMb: number;
+  value: number;
+};
 
 /** Fits that took fewer seconds in total are too short to tell how fast the machine is. */
 const PACE_SECONDS_MIN = 1;
+/** A network that took this fraction of its time was cut short: one that converges ends earlier. */
+const ALL_TIME = 0.9;
 /** Size of a fitted model as a fraction of the predicted peak memory of its fit. */
 const FITTED_FRACTION = 1 / 2;
 
@@ -44,7 +54,8 @@ export function fittedParts(train: TrainingData, clock: () => number, memoryMbMa
     }
     if (data !== train) return model;
     const memoryMb = FITTED_FRACTION * method.cost(data, params).memoryMb;
-    entries.set(keyOf(method, params), { model, seconds, memoryMb, value: Number.POSITIVE_INFINITY });
+    const usedAllTime = method.fillsItsTime === true && seconds > ALL_TIME * context.secondsMax;
+    entries.set(keyOf(method, params), { model, seconds, usedAllTime, memoryMb, value: Number.POSITIVE_INFINITY });
     forgetWorst();
     return model;
   };
@@ -84,6 +95,7 @@ export function fittedParts(train: TrainingData, clock: () => number, memoryMbMa
       const seconds = (part: Candidate) => entryOf(part)?.seconds ?? predicted(part, train);
       return sum(separateParts(candidate), seconds) + (sharedOf(candidate, train)?.seconds ?? 0);
     },
+    usedAllTime: (part) => entryOf(part)?.usedAllTime ?? false,
     keepFor(candidate, value) {
       for (const part of separateParts(candidate)) {
         const entry = entryOf(part);

@@ -108,3 +108,23 @@ test("parts that could not all be fitted again in time are not blended", async (
   await tryBlend({ ...state, context: { ...state.context, parts } });
   expect(state.tried.map(({ method }) => method.name)).not.toContain("blend");
 });
+test("a network that was cut short is no part", async () => {
+  let now = 0;
+  const state = await selectState(shop, [], { context: { clock: () => now } });
+  const named = (seed: number): Method => ({ ...noisy, name: `noisy${seed}` });
+  const network: Method = {
+    ...named(3),
+    fillsItsTime: true,
+    fit: (data, params, context) => {
+      now += context.secondsMax;
+      return noisy.fit(data, params, context);
+    },
+  };
+  const methods = Object.fromEntries([named(1), named(2), network].map((method) => [method.name, method]));
+  for (const [i, method] of Object.values(methods).entries()) {
+    addTrial(state, await trialIn(state, method, { seed: i + 1, noise: 60 }));
+  }
+  await tryBlend({ ...state, methods });
+  const found = state.tried.filter(({ method }) => method.partMethods).flatMap(({ params }) => partsOf(params));
+  expect(found.map(({ method }) => method).sort()).toEqual(["noisy1", "noisy2"]);
+});
