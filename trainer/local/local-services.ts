@@ -17,7 +17,7 @@ export type ServiceOptions = Pick<StartOptions, "state" | "edgePort" | "trainerP
 export type LocalServices = Awaited<ReturnType<typeof startServices>>;
 
 /** Default time budget for choosing a model, since a user is waiting. The environment can override it. */
-const FIT_SECONDS = "60";
+const FIT_SECONDS = "45";
 
 /** Starts edge and trainer, which share a new secret. If one of them fails, both are stopped. */
 export async function startServices({ state, folders, ...options }: ServiceOptions) {
