@@ -35,8 +35,8 @@ const RIVALS = 100;
  * the weight that gains most (as greedy selection, Caruana et al. 2004). It uses half of the cases at most; on the others, the
  * result must be better than the best trial, because the best of many sums looks better than it is on the cases that picked it.
  *
- * Networks that were cut short take no part: the final fit trains them longer, and then other weights suit (LOG.md, "All of the time for the
- * choice").
+ * Networks that were cut short take no part: the final fit trains them longer, and then other weights suit (LOG.md, "All of the time for
+ * the choice").
  */
 export async function tryBlend(state: SelectState): Promise<void> {
   const { tried, metric, positions, context, methods, secondsLeft } = state;
