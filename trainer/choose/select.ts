@@ -102,7 +102,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
     ...{ methods, live, metric, validation, baseline, secondsMax, discarded },
     positions: validation.firstPositions,
     context: { ...context, parts },
-    secondsLeft: () => secondsMax - (input.clock() - begin),
+    secondsLeft: () => Math.max(0, secondsMax - (input.clock() - begin)),
     tried: [],
   };
   const hasUsers = ownersOf(validation.split.cases, validation.positions).size >= USERS_MIN;

@@ -144,12 +144,12 @@ async function fitParts(data: TrainingData, parts: readonly Part[], context: Fit
 /** Up to this number of items the exact solutions are quick; beyond it, each item is regressed on its neighbours. */
 const EXACT_ITEMS_MAX = 6000;
 /**
- * Weights beside a network, of the two ridges and, on dense data, of a graph filter and of factors (LOG.md, "Equal times in random order"
- * and "Weights of the ridges beside a network").
+ * Weights beside a network, of the far and the near ridge and, on dense data, of a graph filter and of factors (LOG.md, "Equal times in
+ * random order" and "Weights of the ridges beside a network").
  */
 const BESIDE_NETWORK = {
-  sparse: { far: 0.05, near: 0.03 },
-  dense: { far: 0.02, near: 0.02, filter: 0.03, factors: 0.03 },
+  sparse: { ridges: [0.05, 0.03] },
+  dense: { ridges: [0.02, 0.02], filter: 0.03, factors: 0.03 },
 } as const;
 /**
  * Weights beside the ridge. Most scores of the ridge are 0 on sparse data, so that its best scores are many times their spread (LOG.md,
@@ -172,9 +172,9 @@ export function standardBlends(methods: Methods): Method[] {
     return params && { method, params, share };
   };
   const isExact = ({ itemCount }: TrainingData) => itemCount <= EXACT_ITEMS_MAX;
-  const ridges = (data: TrainingData, { far, near }: { readonly far: number; readonly near: number }): PartChoice[] =>
+  const ridges = (data: TrainingData, shares: readonly [far: number, near: number]): PartChoice[] =>
     farAndNear(data).map((params, i) => {
-      const share = [far, near][i]!;
+      const share = shares[i]!;
       return isExact(data)
         ? { method: "sequential_ridge", params, share }
         : { method: "sequential_local_ridge", params: { ...params, neighbours: 300 }, share };
@@ -202,9 +202,9 @@ export function standardBlends(methods: Methods): Method[] {
     blendOf(methods, "session_blend", (data) => [walk(data), localBesideWalk(data)]),
     blendOf(methods, "neural_blend", (data) => {
       const { sparse, dense } = BESIDE_NETWORK;
-      if (!isDense(data)) return [network(data), ...ridges(data, sparse)];
+      if (!isDense(data)) return [network(data), ...ridges(data, sparse.ridges)];
       const others = [guess("graph_filter", dense.filter)(data), guess("implicit_als", dense.factors)(data)];
-      return [network(data), ...ridges(data, dense), ...others];
+      return [network(data), ...ridges(data, dense.ridges), ...others];
     }),
   ];
 }

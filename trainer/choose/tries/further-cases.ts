@@ -54,7 +54,7 @@ function affordableOf(state: SelectState, wanted: Uint32Array): Uint32Array {
   const known = new Set(positions);
   const rest = wanted.filter((at) => !known.has(at));
   const secondsEach = nearTheBest(state).reduce((sum, trial) => sum + trial.secondsPerList, 0);
-  const affordable = (TIME_FRACTION * Math.max(0, state.secondsLeft())) / Math.max(secondsEach, 1e-9);
+  const affordable = (TIME_FRACTION * state.secondsLeft()) / Math.max(secondsEach, 1e-9);
   if (affordable >= rest.length) return rest;
   const count = Math.floor(affordable / POSITIONS_STEP) * POSITIONS_STEP;
   return samplePositions(rest.length, count, seededRandom(context.seed, 59)).map((i) => rest[i]!);

@@ -19,7 +19,7 @@ export type SelectState = {
   readonly baseline: Trial;
   /** Seconds for choosing. The final fit has FINAL_FIT_FRACTION of them in addition. */
   readonly secondsMax: number;
-  /** Seconds of the budget that remain; negative once it is overrun. */
+  /** Seconds of the budget that remain; 0 once it is overrun. */
   readonly secondsLeft: () => number;
   /** The trials on all training users, the best first, all evaluated on the same cases. */
   readonly tried: Trial[];
@@ -44,11 +44,11 @@ export const finalFitSecondsMax = ({ secondsMax }: SelectState): number => FINAL
  * Fraction of the time left that one fit may take. A slow closed form leaves time for networks, and a network for its blend, for lists and
  * for tuning. With much more, a network and the other parts of its blend would not fit the time of the final fit.
  */
-const FIT_FRACTION = 0.45;
+const LONGEST_FIT_FRACTION = 0.45;
 
 /** Seconds that a network's fit may take: at least its shortest worthwhile training. */
 export const secondsForNetwork = ({ secondsLeft, context }: SelectState, network: Candidate): number =>
-  Math.max(context.parts.secondsToFit(network), FIT_FRACTION * secondsLeft());
+  Math.max(context.parts.secondsToFit(network), LONGEST_FIT_FRACTION * secondsLeft());
 
 /** Predicted seconds of evaluating one candidate, by how long the evaluations took so far. */
 export function evaluationSeconds({ validation, positions, tried }: SelectState): number {
@@ -68,8 +68,8 @@ export function obstacle(state: SelectState, candidate: Candidate): string | und
     return `needs about ${Math.round(memoryMb)} MB of memory to fit, and may use ${Math.round(memoryMbMax)} MB`;
   }
   const seconds = parts.secondsToFit(candidate);
-  const left = Math.max(0, secondsLeft());
-  const fitMax = Math.max(0, Math.min(FIT_FRACTION * left, left - evaluationSeconds(state)));
+  const left = secondsLeft();
+  const fitMax = Math.max(0, Math.min(LONGEST_FIT_FRACTION * left, left - evaluationSeconds(state)));
   if (seconds > fitMax)
     return `needs about ${rounded(seconds)} to fit, which may take ${rounded(fitMax)} of the ${rounded(left)} left`;
   const [final, finalMax] = [finalFitSeconds(state, [candidate]), finalFitSecondsMax(state)];

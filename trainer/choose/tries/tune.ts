@@ -20,7 +20,7 @@ const TIME_FRACTION = 1 / 2;
 export async function tune(state: SelectState): Promise<void> {
   const { context, validation } = state;
   const methods = [...new Set(nearTheBest(state).map(({ method }) => method))];
-  const end = context.clock() + TIME_FRACTION * Math.max(0, state.secondsLeft());
+  const end = context.clock() + TIME_FRACTION * state.secondsLeft();
   for (const [m, method] of methods.entries()) {
     const isNew = (candidate: Candidate) =>
       ![...state.tried.map(choiceOf), ...state.discarded].some((one) => isSameChoice(choiceOf(candidate), one));
