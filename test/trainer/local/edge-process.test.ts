@@ -16,7 +16,14 @@ test("the edge ends with the reason if another program takes its port", async ()
     program: resolve("trainer/local/edge-process.ts"),
     args: [`${port}`, join(folder, "r2")],
     logPath: join(folder, "edge.log"),
-    env: { ...process.env, TRAINER_URL: "http://127.0.0.1:1", FORWARD_SECRET: "f".repeat(64) },
+    env: {
+      ...process.env,
+      TRAINER_URL: "http://127.0.0.1:1",
+      FORWARD_SECRET: "f".repeat(64),
+      WRANGLER_SEND_METRICS: "false",
+      WRANGLER_LOG_PATH: folder,
+      CLOUDFLARE_CF_FETCH_ENABLED: "false",
+    },
   });
   try {
     await expect(Promise.race([edge.failed, edge.ready])).rejects.toThrow(/Address already in use .*:\d+\)/);
