@@ -17,8 +17,6 @@ export function csvFunction(file: SourceFile, sniffed: CsvDialect, { storeReject
     `compression = '${file.compression}'`,
     `columns = {${columns.join(", ")}}`,
     storeRejects ? `store_rejects = true, rejects_limit = ${REJECTS_MAX}` : "ignore_errors = true",
-    ...(sniffed.DateFormat ? [`dateformat = ${literal(sniffed.DateFormat)}`] : []),
-    ...(sniffed.TimestampFormat ? [`timestampformat = ${literal(sniffed.TimestampFormat)}`] : []),
   ];
   return `read_csv(${literal(file.path)}, ${options.join(", ")})`;
 }

@@ -8,7 +8,7 @@ const OBJECT_BYTES_MAX = 16 * 2 ** 20;
 
 /**
  * The expression after FROM that reads a JSON file. Columns and types are found from all objects and then fixed. Texts are not
- * changed, except for times.
+ * changed, except for times that begin with the year.
  *
  * @param typedByRows Objects from which the types are found; −1: all.
  * Throws DuckDB's errors.
@@ -17,12 +17,16 @@ export async function jsonTable(connection: DuckDBConnection, file: SourceFile, 
   const found = readJson(file, `sample_size = ${typedByRows}`);
   const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${found}`);
   const columns = described.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
-  const isFixable = canBeNamed(columns) && (await haveIsoTimes(connection, file, { columns, typedByRows }));
-  const source = isFixable ? readJson(file, columnsOption(columns.map(fixed))) : found;
-  const namesOf = (wanted: string) => columns.filter(({ type }) => type === wanted).map(({ name }) => identifier(name));
+  const isFixable = canBeNamed(columns) && !columns.some(hasTimesInside);
+  const texts = isFixable ? await timesOfOtherForms(connection, file, { columns, typedByRows }) : [];
+  const typed = columns.map((column) => (texts.includes(column.name) ? { ...column, type: "VARCHAR" } : fixed(column)));
+  const source = isFixable ? readJson(file, columnsOption(typed)) : found;
+  const namesOf = (wanted: string, among: readonly Column[]) =>
+    among.filter(({ type }) => type === wanted).map(({ name }) => identifier(name));
+  const zoned = namesOf("TIMESTAMPTZ", typed);
   const replaced = [
-    ...namesOf("JSON").map((name) => `${name} ->> '$' AS ${name}`),
-    ...(isFixable ? namesOf("TIMESTAMP").map((name) => `${name} AT TIME ZONE 'UTC' AS ${name}`) : []),
+    ...namesOf("JSON", columns).map((name) => `${name} ->> '$' AS ${name}`),
+    ...(isFixable ? zoned.map((name) => `${name} AT TIME ZONE 'UTC' AS ${name}`) : []),
   ];
   return replaced.length === 0 ? source : `(SELECT * REPLACE (${replaced.join(", ")}) FROM ${source})`;
 }
@@ -43,25 +47,24 @@ function canBeNamed(columns: readonly Column[]): boolean {
   return columns.every(({ name }) => !/_\d+$/.test(name) || !names.has(name.replace(/_\d+$/, "").toLowerCase()));
 }
 
-/**
- * True when all times begin with the year, the only form that a fixed type can read. Times inside lists and objects are not
- * checked, so they give false.
- */
-async function haveIsoTimes(
+/** Whether a list or an object has times. Their form is not checked, so DuckDB has to read the whole file with its own types. */
+const hasTimesInside = ({ type }: Column): boolean => /[\s([](DATE|TIMESTAMP)|(DATE|TIMESTAMP)\[/.test(type);
+
+/** The columns that DuckDB takes for times although not all of their values begin with the year. They are read as text. */
+async function timesOfOtherForms(
   connection: DuckDBConnection,
   file: SourceFile,
   { columns, typedByRows }: { readonly columns: readonly Column[]; readonly typedByRows: number },
-): Promise<boolean> {
-  if (columns.some(({ type }) => /[\s([](DATE|TIMESTAMP)|(DATE|TIMESTAMP)\[/.test(type))) return false;
+): Promise<string[]> {
   const times = columns.filter(({ type }) => /^(DATE|TIMESTAMP)/.test(type));
-  if (times.length === 0) return true;
+  if (times.length === 0) return [];
   const texts = readJson(file, columnsOption(times.map(({ name }) => ({ name, type: "VARCHAR" }))));
   const areIso = times.map(
     ({ name }) => `coalesce(bool_and(regexp_matches(${identifier(name)}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}')), true)`,
   );
   const rows = typedByRows < 0 ? texts : `(FROM ${texts} LIMIT ${typedByRows})`;
-  const checked = await connection.runAndReadAll(`SELECT ${areIso.join(" AND ")} FROM ${rows}`);
-  return checked.value(0, 0) === true;
+  const checked = (await connection.runAndReadAll(`SELECT ${areIso.join(", ")} FROM ${rows}`)).getRows()[0]!;
+  return times.filter((_, i) => checked[i] !== true).map(({ name }) => name);
 }
 
 const columnsOption = (columns: readonly Column[]) =>

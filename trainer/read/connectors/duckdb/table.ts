@@ -4,7 +4,7 @@ import { sniffCsv, type Typing } from "./csv-dialect.ts";
 import { csvFunction } from "./csv-function.ts";
 import type { SourceFile } from "./files.ts";
 import { jsonTable } from "./json-table.ts";
-import { withLongNumbersAsText } from "./type-columns.ts";
+import { withLongNumbersAsText, withoutGuessedTimes } from "./type-columns.ts";
 
 /**
  * The expression after FROM that reads a file. Columns and types of a text file are found from all its rows, because those of a
@@ -27,5 +27,5 @@ export async function tableFunction(connection: DuckDBConnection, file: SourceFi
 
 async function csvTable(connection: DuckDBConnection, typing: Typing): Promise<string> {
   const sniffed = await sniffCsv(connection, typing);
-  return csvFunction(typing.file, await withLongNumbersAsText(connection, typing, sniffed));
+  return csvFunction(typing.file, await withLongNumbersAsText(connection, typing, withoutGuessedTimes(sniffed)));
 }

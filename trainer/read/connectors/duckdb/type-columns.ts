@@ -31,3 +31,17 @@ export async function withLongNumbersAsText(
   const isLong = reader.getRows()[0]!;
   return { ...sniffed, Columns: Columns.map((column, i) => (isLong[i] === true ? asText[i]! : column)) };
 }
+
+/**
+ * DuckDB guesses forms such as 31/12/2024, and reads 03/01/2024 as either day. Only columns whose times begin with the year keep
+ * their type; others are read as text, in which a form is looked for in the open (rules/).
+ */
+export function withoutGuessedTimes(sniffed: CsvDialect): CsvDialect {
+  const isGuessed = (type: string) =>
+    (type === "DATE" && isOtherForm(sniffed.DateFormat)) ||
+    (type === "TIMESTAMP" && (isOtherForm(sniffed.TimestampFormat) || isOtherForm(sniffed.DateFormat)));
+  const Columns = sniffed.Columns.map((column) => (isGuessed(column.type) ? { ...column, type: "VARCHAR" } : column));
+  return { ...sniffed, Columns };
+}
+
+const isOtherForm = (format: string | null) => format !== null && format !== "" && !format.startsWith("%Y");

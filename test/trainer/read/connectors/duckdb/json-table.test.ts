@@ -54,12 +54,18 @@ test("times with a zone are converted to UTC", async () => {
   expect(rows.flat()).toEqual(["2024-01-01 08:00:00", "2024-01-01 12:00:00", "2024-01-01 10:00:00"]);
 });
 
-test("times in other forms, keys that differ in case and values that are no objects are read with DuckDB's own types", async () => {
+test("only times that begin with the year are times; other forms stay text", async () => {
   expect(await valuesOf("iso.jsonl", [{ t: "2024-01-05T10:00:00Z" }])).toEqual([["2024-01-05 10:00:00"]]);
   expect(await valuesOf("months-first.jsonl", [{ d: "01-13-2024" }, { d: "12-31-2024" }])).toEqual([
-    ["2024-01-13"],
-    ["2024-12-31"],
+    ["01-13-2024"],
+    ["12-31-2024"],
   ]);
+  expect(await valuesOf("two-digits.jsonl", [{ d: "10-05-05", t: "2024-01-05" }])).toEqual([
+    ["10-05-05", "2024-01-05"],
+  ]);
+});
+
+test("nested times, keys that differ in case and values that are no objects are read with DuckDB's own types", async () => {
   expect(await valuesOf("nested.jsonl", [{ o: { d: "01-13-2024" } }])).toEqual([[{ d: "2024-01-13" }]]);
   expect(await valuesOf("case.jsonl", [{ Id: 1, id: 2 }])).toEqual([["1", "2"]]);
   expect(await valuesOf("lists.jsonl", [[1], [2]])).toEqual([[["1"]], [["2"]]]);

@@ -43,6 +43,29 @@ test("types are found from all values of a small file", async () => {
   });
 });
 
+test("only times that begin with the year are typed; all other forms stay text", async () => {
+  const types = await columnsOf(
+    "forms.csv",
+    "iso,slashes,eu,us,dots,eu_clock,minutes\n" +
+      "2024-01-03,2024/01/03,31/12/2024,12/31/2024,31.12.2024,31/12/2024 10:00:00,2024-01-03T10:00:00Z\n" +
+      "2024-02-03,2024/02/03,03/01/2024,01/03/2024,03.01.2024,03/01/2024 10:00:00,2024-01-03T10:01:00Z\n",
+  );
+  expect(types).toEqual({
+    iso: "DATE",
+    slashes: "DATE",
+    eu: "VARCHAR",
+    us: "VARCHAR",
+    dots: "VARCHAR",
+    eu_clock: "VARCHAR",
+    minutes: "TIMESTAMP WITH TIME ZONE",
+  });
+  expect(await columnsOf("ambiguous.csv", "at,n\n03/01/2024,1\n04/01/2024,2\n")).toEqual({
+    at: "VARCHAR",
+    n: "BIGINT",
+  });
+  expect(await columnsOf("two-digits.csv", "at,n\n10-05-05,1\n11-05-05,2\n")).toEqual({ at: "VARCHAR", n: "BIGINT" });
+});
+
 test("whole numbers beyond 64 bits are read as text; other numbers stay numbers", async () => {
   const types = await columnsOf(
     "long.csv",
