@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { ModelSpec } from "../../shared/model-spec.ts";
 import { watchPeakMemory } from "../../trainer/choose/files/peak-memory.ts";
-import { directoryStore } from "../fixtures/directory-store.ts";
+import { directoryStore } from "../../trainer/store/directory-store.ts";
 import { fileSettings } from "../fixtures/real-data.ts";
 import { benchRun } from "./bench-run.ts";
 import type { ScaleMeasured, ScaleStage } from "./scale.ts";
