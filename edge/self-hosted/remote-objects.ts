@@ -1,6 +1,6 @@
 /**
- * Durable Objects that live in another process. Where several processes of the Worker serve one machine, each object may exist only
- * once: one process has all objects, and the others call its methods by HTTP on loopback. Arguments and results are JSON.
+ * Durable Objects in another process of the same machine. Where several processes run the Worker, each object may exist only once: one
+ * has all objects, and the others call their methods by HTTP on loopback. Arguments and results are JSON.
  */
 import type { Bindings } from "../env.ts";
 

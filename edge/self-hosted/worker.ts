@@ -1,6 +1,6 @@
 /**
  * The Worker on workerd outside Cloudflare (`npm run serve`). It is the same Worker: only the bindings differ. The bucket is any S3
- * store, and Durable Objects may be in another process.
+ * store, and another process may have the Durable Objects.
  */
 import { z } from "zod";
 import type { Bindings } from "../env.ts";

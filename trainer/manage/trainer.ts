@@ -13,6 +13,7 @@ import { startRunWorkers } from "./models/run-workers.ts";
 import { startUpkeep } from "./models/upkeep.ts";
 import { dryRunInProcess, dryRuns } from "./questions/dry-runs.ts";
 import { evaluations } from "./questions/evaluations.ts";
+import { backUp } from "./records/backup.ts";
 import { performRun } from "./runs/perform-run.ts";
 import {
   type ClosingStep,
@@ -95,6 +96,7 @@ async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened
       }),
       ...userRoutes(erasures, nowMs),
     ],
+    backUp: () => backUp(undefined, { database, registry: services.registry, store, nowMs }),
     verify: forwardVerifier({
       secret: settings.forwardSecret,
       nowMs,

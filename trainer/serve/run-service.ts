@@ -54,8 +54,9 @@ export async function runService(dir: string, { print, signal }: World): Promise
     const { host, port } = settings;
     const front = await openFront({ host, port, workers: workers.ports, pages: bundle.pages });
     closing.push(() => front.close());
+    await writeFile(places.running, JSON.stringify({ trainer_url: `http://127.0.0.1:${trainerPort}` }));
     await writeLocal(dir, { settings, access, signal });
-    print(`Up on ${urlOf(settings)}. The first customer's key is in ${join(dir, "local.json")}.`);
+    print(`Up on ${urlOf(settings)}. The first customer's key is in ${places.local}.`);
     await Promise.race([failed, signal.aborted || once(signal, "abort")]);
   } finally {
     for (const close of closing.reverse()) await close();
@@ -172,7 +173,7 @@ type Local = { readonly settings: ServeSettings; readonly access: StoreAccess; r
 
 /** Writes local.json. The key stays the same as long as the operator keeps the file and the key is valid. */
 async function writeLocal(dir: string, { settings, access, signal }: Local): Promise<void> {
-  const path = join(dir, "local.json");
+  const path = placesIn(dir).local;
   const known = await readFile(path, "utf8").then(
     (text) => (JSON.parse(text) as { api_key?: string }).api_key,
     () => undefined,

@@ -50,11 +50,13 @@ export type ServeSettings = z.infer<typeof ServeSettings>;
 /** The folders and files of a service. */
 export const placesIn = (dir: string) => ({
   settings: join(dir, "settings.json"),
+  local: join(dir, "local.json"),
   objects: join(dir, "objects"),
   durable: join(dir, "durable"),
   trainer: join(dir, "trainer"),
   run: join(dir, "run"),
-  control: join(dir, "run", "control.sock"),
+  /** Where the trainer of the running service is, for `npm run backup`. */
+  running: join(dir, "run", "running.json"),
 });
 
 export const BUCKET = "shortlist-models";
