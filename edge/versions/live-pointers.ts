@@ -8,8 +8,11 @@ import type { RequestAccess } from "../reading/waiting.ts";
 
 export type NamedModel = { readonly customer: string; readonly modelName: string };
 
-/** A model and its live version. */
-export type LiveVersion = NamedModel & { readonly live: Live };
+/** One version of a model. */
+export type ModelVersion = NamedModel & { readonly live: Live };
+
+/** A model and its live version. The version was live at `confirmedMs` or later: then the read of the pointer began. */
+export type LiveVersion = ModelVersion & { readonly confirmedMs: number };
 
 /** A model that may be answered by live counts of events until it has a version. */
 export type WaitingModel = NamedModel & {
@@ -27,6 +30,8 @@ export type LivePointers = {
   liveVersion(customer: string, modelName: string, access: ReadAccess): Promise<LiveVersion | WaitingModel>;
 };
 
+type ReadPointer = LivePointer & { readonly readAtMs: number };
+
 const POINTERS_MAX = 5000;
 const KEPT_MS = 5 * 60_000;
 const ABSENT_MS = 1000;
@@ -38,7 +43,7 @@ const RETRY_AFTER_SECONDS: Readonly<Partial<Record<ModelStatus, number>>> = { TR
  * while the bucket cannot be read.
  */
 export function livePointers(cacheMs: number, onModelGone: OnModelGone = () => {}): LivePointers {
-  const cache = refreshedCache<LivePointer>(
+  const cache = refreshedCache<ReadPointer>(
     { freshMs: cacheMs, servableMs: 2 * cacheMs, keptMs: KEPT_MS, absentMs: Math.min(cacheMs, ABSENT_MS) },
     POINTERS_MAX,
   );
@@ -46,13 +51,18 @@ export function livePointers(cacheMs: number, onModelGone: OnModelGone = () => {
     async liveVersion(customer, modelName, access) {
       if (!ModelName.safeParse(modelName).success) throw notFound(modelName);
       const key = livePointerKey(customer, modelName);
+      const read = async () => {
+        const readAtMs = access.nowMs();
+        const pointer = await access.reader.json(key, LivePointer);
+        return pointer && { ...pointer, readAtMs };
+      };
       const pointer = await cache
-        .get(key, () => access.reader.json(key, LivePointer), access)
+        .get(key, read, access)
         .catch(unreadableAs("artifact_unavailable", "Which version of the model is live cannot be read right now"));
       if (!pointer?.live) onModelGone({ customer, modelName }, access);
       if (pointer === undefined || pointer.status === "DESTROYING") throw notFound(modelName);
-      const { status, live, events } = pointer;
-      if (status === "ACTIVE" && live !== null) return { customer, modelName, live };
+      const { status, live, events, readAtMs: confirmedMs } = pointer;
+      if (status === "ACTIVE" && live !== null) return { customer, modelName, live, confirmedMs };
       if (events === undefined) throw notActive(modelName, status);
       return { customer, modelName, live: null, meanings: events.meanings, notActive: notActive(modelName, status) };
     },

@@ -7,12 +7,12 @@ import { decodeSimilarity, type Similarity } from "../../shared/similarity.ts";
 import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../../shared/user-values.ts";
 import { type ArtifactReader, isUnreadable, PIECE_BYTES, parsed } from "../reading/artifact-reader.ts";
-import type { LiveVersion } from "./live-pointers.ts";
+import type { ModelVersion } from "./live-pointers.ts";
 import { openScorer, type Scorer } from "./scorer.ts";
 
 /** One version in memory, every byte checked. It is immutable and does no I/O, so any request may use it. */
 export type LoadedVersion = {
-  readonly target: LiveVersion;
+  readonly target: ModelVersion;
   readonly manifest: Manifest;
   readonly catalog: Catalog;
   readonly attributes: AttributeTable | null;
@@ -24,7 +24,7 @@ export type LoadedVersion = {
 
 /** Throws ReadError, FormatError. */
 export async function readManifest(
-  { customer, modelName, live }: LiveVersion,
+  { customer, modelName, live }: ModelVersion,
   reader: ArtifactReader,
 ): Promise<Manifest> {
   const key = manifestKey(customer, modelName, live.version);
@@ -37,7 +37,7 @@ export async function readManifest(
 
 /** Reads, checks and opens everything that ranking with a version needs. Throws ReadError, FormatError. */
 export async function loadVersion(
-  target: LiveVersion,
+  target: ModelVersion,
   manifest: Manifest,
   reader: ArtifactReader,
 ): Promise<LoadedVersion> {

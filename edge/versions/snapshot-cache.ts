@@ -2,15 +2,17 @@
  * Provides the version that a rank call uses.
  *
  * A version that is not in memory is loaded once. The request that starts the load keeps it alive with waitUntil; others poll every few
- * milliseconds, since they must not await another request's promise. While a newer version of a model loads, or if it cannot be loaded,
- * the older one keeps serving. A failed load is retried after a backoff.
+ * milliseconds, since they must not await another request's promise. A failed load is retried after a backoff.
+ *
+ * While a newer version of a model loads, the older one keeps serving as long as a new version may take to show; then calls wait. If the
+ * newer one cannot be loaded, or not soon, the older one serves on.
  */
 import type { Manifest } from "../../shared/manifest.ts";
 import type { MemoryCost } from "../../shared/memory-cost.ts";
 import { Problem } from "../../shared/problem.ts";
 import { type ArtifactReader, isUnreadable, type ReadAccess, ReadError } from "../reading/artifact-reader.ts";
 import { sleep, within } from "../reading/waiting.ts";
-import type { LiveVersion, OnModelGone } from "./live-pointers.ts";
+import type { LiveVersion, ModelVersion, OnModelGone } from "./live-pointers.ts";
 import type { LoadedVersion } from "./load-version.ts";
 import { type PageMemory, pageMemory } from "./page-memory.ts";
 import { RESERVATION_MS, type VersionLease, versionKey, versionMemory } from "./version-memory.ts";
@@ -19,7 +21,8 @@ export type CacheAccess = ReadAccess & { readonly log: (entry: object) => void }
 
 export type SnapshotCache = {
   /**
-   * The live version, or the one before it while the live one cannot serve. Throws Problem.
+   * The live version, or the one before it: for at most ten seconds while the live one loads, longer if that fails or takes too long.
+   * Throws Problem.
    * @param untilMs When the call stops waiting. The load goes on.
    */
   lease(target: LiveVersion, access: CacheAccess, untilMs?: number): Promise<VersionLease>;
@@ -38,9 +41,9 @@ export type MemoryBudget = {
 
 /** Loads versions into memory: edge/versions/load-version.ts and edge/versions/scorer.ts. */
 export type VersionLoader = {
-  readManifest(target: LiveVersion, reader: ArtifactReader): Promise<Manifest>;
+  readManifest(target: ModelVersion, reader: ArtifactReader): Promise<Manifest>;
   memoryCostOf(manifest: Manifest): MemoryCost;
-  loadVersion(target: LiveVersion, manifest: Manifest, reader: ArtifactReader): Promise<LoadedVersion>;
+  loadVersion(target: ModelVersion, manifest: Manifest, reader: ArtifactReader): Promise<LoadedVersion>;
   /** Current size of the WASM heap. */
   heapBytes(): number;
 };
@@ -49,6 +52,10 @@ type Failure = { readonly problem: Problem; readonly count: number; readonly ret
 
 /** A load that takes longer fails, and no call waits longer for one. It must be shorter than RESERVATION_MS. */
 export const LOAD_MS_MAX = 25_000;
+/** Calls wait this long for a load while an older version could serve. A million items take one to three seconds. */
+const WAIT_FOR_NEWER_MS = 8000;
+/** A new version shows within this time, unless it cannot be loaded. */
+const SHOWN_WITHIN_MS = 10_000;
 const POLL_MS = 10;
 const FAILURES_MAX = 1000;
 /** Time between the starts of two attempts. It doubles with each failure. */
@@ -60,10 +67,10 @@ const PAUSE_AFTER_FAILURE_MS = 1000;
 export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: VersionLoader): SnapshotCache {
   const memory = versionMemory(bytes, loader.heapBytes);
   const pages = pageMemory(pageBytesMax, memory.spareBytes);
-  const loadingUntilMs = new Map<string, number>();
+  const loadStartedMs = new Map<string, number>();
   const failures = new Map<string, Failure>();
 
-  const fail = (target: LiveVersion, startedMs: number, error: unknown, access: CacheAccess) => {
+  const fail = (target: ModelVersion, startedMs: number, error: unknown, access: CacheAccess) => {
     const key = versionKey(target);
     const count = (failures.get(key)?.count ?? 0) + 1;
     const backoffMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** (count - 1));
@@ -74,9 +81,9 @@ export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: Ver
     access.log({ event: "version_refused", level: "error", ...nameOf(target), error: String(error) });
   };
 
-  const load = async (target: LiveVersion, access: CacheAccess): Promise<void> => {
+  const load = async (target: ModelVersion, access: CacheAccess): Promise<void> => {
     const startedMs = access.nowMs();
-    loadingUntilMs.set(versionKey(target), startedMs + RESERVATION_MS);
+    loadStartedMs.set(versionKey(target), startedMs);
     const reader = access.reader.endingIn(LOAD_MS_MAX);
     let release = () => {};
     try {
@@ -96,40 +103,54 @@ export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: Ver
       release();
       fail(target, startedMs, error, access);
     } finally {
-      loadingUntilMs.delete(versionKey(target));
+      loadStartedMs.delete(versionKey(target));
     }
+  };
+
+  const loadStateOf = (target: ModelVersion, nowMs: number) => {
+    const key = versionKey(target);
+    const failure = failures.get(key);
+    const startedMs = loadStartedMs.get(key) ?? -Infinity;
+    const isLoading = startedMs + RESERVATION_MS > nowMs;
+    const isSlow = isLoading && startedMs + WAIT_FOR_NEWER_MS <= nowMs;
+    return {
+      isLoading,
+      /** The failure of the last load, until the next attempt. */
+      problem: failure && nowMs < failure.retryAtMs ? failure.problem : undefined,
+      /** The load takes long, or the last one failed and the next one need not be awaited. */
+      isLate: isSlow || (failure !== undefined && nowMs < failure.retryAtMs + LOAD_MS_MAX),
+    };
   };
 
   return {
     pages,
     retireModel: memory.retireModel,
     async lease(target, access, callUntilMs = Number.POSITIVE_INFINITY) {
-      const key = versionKey(target);
       const untilMs = Math.min(callUntilMs, access.nowMs() + LOAD_MS_MAX);
-      while (access.nowMs() < untilMs) {
+      for (;;) {
         const lease = memory.lease(target, access);
         if (lease) return lease;
         const now = access.nowMs();
-        const failure = failures.get(key);
-        const isFailing = failure !== undefined && failure.retryAtMs > now;
-        const isStarting = !isFailing && !((loadingUntilMs.get(key) ?? 0) > now);
-        const work = isStarting ? load(target, access) : undefined;
+        const isOver = now >= untilMs;
+        const { problem, isLoading, isLate } = loadStateOf(target, now);
+        const work = problem || isLoading || isOver ? undefined : load(target, access);
         if (work) access.waitUntil(work);
-        const older = memory.leaseOther(target, access);
+        const older = memory.leaseOther(target, access, isLate || isOver ? Infinity : SHOWN_WITHIN_MS);
         if (older) return older;
-        if (isFailing) throw failure.problem;
-        if (work)
-          await within(untilMs - now, "loading", work).catch(() => undefined); // a load itself never rejects, so this is the deadline
-        else await sleep(POLL_MS);
+        if (problem || isOver) throw problem ?? problemOf(new ReadError("loading took too long"), target);
+        await waitFor(work, Math.min(untilMs - now, WAIT_FOR_NEWER_MS));
       }
-      throw problemOf(new ReadError("loading took too long"), target);
     },
   };
 }
 
-const nameOf = ({ customer, modelName, live }: LiveVersion) => ({ customer, model: modelName, version: live.version });
+/** Waits for a load that this call has started, for at most `ms`, or a moment for the load of another call. */
+const waitFor = (load: Promise<void> | undefined, ms: number): Promise<void> =>
+  load ? within(ms, "loading", load).catch(() => undefined) : sleep(POLL_MS); // a load never rejects, but its time may be over
 
-function problemOf(cause: unknown, { modelName }: LiveVersion): Problem {
+const nameOf = ({ customer, modelName, live }: ModelVersion) => ({ customer, model: modelName, version: live.version });
+
+function problemOf(cause: unknown, { modelName }: ModelVersion): Problem {
   if (cause instanceof Problem) return cause;
   const reason = isUnreadable(cause) ? "are damaged or cannot be read in time" : "cannot be loaded";
   return new Problem("artifact_unavailable", `The files of the model ${modelName} ${reason}. Try again.`, {

@@ -6,7 +6,7 @@ import { ISOLATE_BYTES_MAX, type MemoryCost, RUNTIME_HEAP_BYTES } from "../../sh
 import { Problem } from "../../shared/problem.ts";
 import { type CustomerQuota, createCustomerQuota } from "../admission/customer-quota.ts";
 import { type RequestAccess, sleep } from "../reading/waiting.ts";
-import type { LiveVersion, NamedModel } from "./live-pointers.ts";
+import type { LiveVersion, ModelVersion, NamedModel } from "./live-pointers.ts";
 import type { LoadedVersion } from "./load-version.ts";
 
 export type VersionLease = { readonly loaded: LoadedVersion; readonly release: () => void };
@@ -14,8 +14,11 @@ export type VersionLease = { readonly loaded: LoadedVersion; readonly release: (
 export type VersionMemory = {
   /** Leases exactly this version; undefined if it is not in memory. */
   lease(target: LiveVersion, access: RequestAccess): VersionLease | undefined;
-  /** Leases another version of the same model. Versions of a deleted model of that name are retired. */
-  leaseOther(target: LiveVersion, access: RequestAccess): VersionLease | undefined;
+  /**
+   * Leases another version of the same model that was live within the last `withinMs`. Versions of a deleted model of that name are
+   * retired.
+   */
+  leaseOther(target: ModelVersion, access: RequestAccess, withinMs?: number): VersionLease | undefined;
   /**
    * Evicts the least recently used versions until `cost` fits into the budget and, together with the temporary memory of the load, into
    * an isolate. An older version of the same model goes last. If only that version is in the way and it is always in use, it is paused:
@@ -24,7 +27,7 @@ export type VersionMemory = {
    * @returns a function that ends the reservation.
    * @throws FormatError for a version that can never fit; Problem overloaded if all other versions stay in use for too long.
    */
-  reserve(target: LiveVersion, cost: MemoryCost, access: RequestAccess): Promise<() => void>;
+  reserve(target: ModelVersion, cost: MemoryCost, access: RequestAccess): Promise<() => void>;
   /**
    * Adds a version and retires the model's other versions whose loads began earlier. If the same version is added twice, the second copy
    * is released.
@@ -46,6 +49,8 @@ type Entry = {
   readonly leases: CustomerQuota;
   readonly beganMs: number;
   lastUsedMs: number;
+  /** The last time at which the version is known to have been live. */
+  confirmedMs: number;
   /** The version is not leased any more, and is evicted once nobody uses it. */
   isRetired: boolean;
 };
@@ -83,7 +88,7 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
     return { loaded: entry.loaded, release };
   };
   /** Evicts idle versions until `more` fits. Returns whether it fits now. */
-  const trim = (more: MemoryCost, target: LiveVersion, access: RequestAccess): boolean => {
+  const trim = (more: MemoryCost, target: ModelVersion, access: RequestAccess): boolean => {
     while (!fits(bytesOf(more), more.loadingBytes, access.nowMs())) {
       const victim = leastRecent(idle(access.nowMs()), target);
       if (!victim || versionKey(victim[1].loaded.target) === versionKey(target)) return false;
@@ -103,13 +108,14 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
   return {
     lease(target, access) {
       const entry = entries.get(versionKey(target));
-      if (entry) entry.isRetired = false; // live again, after a roll-back
+      if (entry) confirm(entry, target);
       return entry && leaseEntry(entry, access);
     },
-    leaseOther(target, access) {
+    leaseOther(target, access, withinMs = Infinity) {
       const isOfDeletedModel = ({ loaded }: Entry) => !areOfOneModel(loaded.target.live, target.live);
       retire(versionsOf(target).filter(isOfDeletedModel), access);
-      const others = versionsOf(target).filter(({ isRetired }) => !isRetired);
+      const isUsable = (entry: Entry) => !entry.isRetired && confirmedAgoMs(entry, access.nowMs()) <= withinMs;
+      const others = versionsOf(target).filter(isUsable);
       const entry = others.sort((a, b) => b.lastUsedMs - a.lastUsedMs)[0];
       return entry && leaseEntry(entry, access);
     },
@@ -150,6 +156,12 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
   };
 }
 
+/** The version is live, perhaps again, after a roll-back. */
+function confirm(entry: Entry, { confirmedMs }: LiveVersion): void {
+  entry.isRetired = false;
+  entry.confirmedMs = Math.max(entry.confirmedMs, confirmedMs);
+}
+
 /** Retires the versions whose loads began no later than the new one's. Others are newer, since the new one's load was slow. */
 function retireOlder(versions: readonly Entry[], newKey: string, beganMs: number): void {
   for (const entry of versions)
@@ -171,11 +183,18 @@ function pausedVersions() {
   };
 }
 
+/** Time since the version is known to have been live. A time in the future, after the clock was set back, counts as one in the past. */
+const confirmedAgoMs = ({ confirmedMs }: Entry, nowMs: number) => Math.abs(nowMs - confirmedMs);
 const bytesOf = ({ heapBytes, scriptBytes }: MemoryCost) => heapBytes + scriptBytes;
 const totalBytes = (versions: readonly Entry[]) => versions.reduce((sum, { cost }) => sum + bytesOf(cost), 0);
 
 const unused = (nowMs: number) => {
-  return { leases: createCustomerQuota(Infinity, LEASE_MS), lastUsedMs: nowMs, isRetired: false };
+  return {
+    leases: createCustomerQuota(Infinity, LEASE_MS),
+    lastUsedMs: nowMs,
+    confirmedMs: -Infinity,
+    isRetired: false,
+  };
 };
 
 /** Counts the memory of entries and reservations. */
@@ -209,14 +228,14 @@ function usage(
   };
 }
 
-function leastRecent(idle: readonly [string, Entry][], target: LiveVersion): [string, Entry] | undefined {
+function leastRecent(idle: readonly [string, Entry][], target: ModelVersion): [string, Entry] | undefined {
   const age = ([, { loaded, lastUsedMs }]: [string, Entry]) =>
     modelKey(loaded.target) === modelKey(target) ? Infinity : lastUsedMs;
   return idle.toSorted((a, b) => (age(a) < age(b) ? -1 : 1))[0];
 }
 
 const NO_COST: MemoryCost = { heapBytes: 0, scriptBytes: 0, loadingBytes: 0 };
-export const versionKey = (target: LiveVersion) => `${modelKey(target)}/${target.live.version}`;
+export const versionKey = (target: ModelVersion) => `${modelKey(target)}/${target.live.version}`;
 
 const tooLarge = (bytes: number, budgetBytes: number) =>
   new FormatError(

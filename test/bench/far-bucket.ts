@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { activate } from "../../trainer/store/versions.ts";
 import { type Bench, type BenchContext, type Figure, quantile, timesMs } from "./bench.ts";
 import { publishWorld, type RankCall, type TimedEdge, withEdge } from "./edge-scale-serving.ts";
 import { drawnWorld } from "./edge-scale-world.ts";
@@ -13,6 +14,8 @@ const WEIGHT_BYTES_MAX = 48 * 2 ** 20;
 const IDLE_CALLS = 12;
 const VARS = { KEY_CACHE_SECONDS: 1, POINTER_CACHE_SECONDS: 1 };
 const STALE_MS = 2100;
+/** Longer than a new version may take to show. */
+const LONG_IDLE_MS = 12_000;
 /** New isolates per state of the cache. */
 const ISOLATES = 8;
 
@@ -21,7 +24,13 @@ const BOUND_DELAY_MS = 200;
 const CACHE_MORE_MS_MAX = 60;
 const NEW_ISOLATE_MS_MAX = 700;
 
-type World = { readonly r2Directory: string; readonly call: RankCall; readonly delayMs: number };
+type World = {
+  readonly r2Directory: string;
+  readonly call: RankCall;
+  readonly delayMs: number;
+  /** Two versions of the model. The second one is live. */
+  readonly versions: readonly [string, string];
+};
 
 /**
  * Rank calls of known users while every read of R2 takes 5, 60 and 200 ms. `--items 1e5` selects another catalog and `--delays 200`
@@ -33,19 +42,23 @@ export const farBucket: Bench = async (context) => {
   const r2Directory = await mkdtemp(join(tmpdir(), "bench-far-"));
   try {
     const drawn = drawnWorld({ label: "far", itemCount, userCount: USERS, weightBytesMax: WEIGHT_BYTES_MAX });
-    const { call } = await publishWorld(r2Directory, drawn);
+    const first = await publishWorld(r2Directory, drawn);
+    const { built, call } = await publishWorld(r2Directory, drawn);
+    const versions = [first.built.version, built.version] as const;
     const figures: Figure[] = [];
-    for (const delayMs of delays) figures.push(...(await measure({ r2Directory, call, delayMs }, context)));
+    for (const delayMs of delays) figures.push(...(await measure({ r2Directory, call, delayMs, versions }, context)));
     return figures;
   } finally {
     await rm(r2Directory, { recursive: true, force: true });
   }
 };
 
-async function measure(world: World, { say, fail }: BenchContext): Promise<Figure[]> {
+async function measure(world: World, context: BenchContext): Promise<Figure[]> {
+  const { say, fail } = context;
   const times = {
     record_in_memory: await idleTimes(world, 8),
     record_in_cache: await idleTimes(world, 0),
+    new_version: await newVersionTimes(world, context),
     new_isolate: await newIsolateTimes(world, async () => {}),
     all_cold: await newIsolateTimes(world, () => emptyCache(world)),
   };
@@ -79,6 +92,28 @@ async function idleTimes(world: World, recordMegabytes: number): Promise<number[
     for (let i = 0; i < IDLE_CALLS; i++) {
       await sleep(STALE_MS);
       times.push(...(await timesMs(1, () => world.call(edge, USER))));
+    }
+    return times;
+  });
+}
+
+/** First calls of an isolate that has idled while another version went live, whose files are in the data centre's cache. */
+async function newVersionTimes({ r2Directory, delayMs, versions }: World, { fail }: BenchContext): Promise<number[]> {
+  return withEdge({ r2Directory, hasCache: true }, async (edge) => {
+    const times: number[] = [];
+    for (let i = 0; i < ISOLATES; i++) {
+      const version = versions[i % 2]!;
+      await activate(edge.store, { customer: "acme", modelName: "scale" }, { version, nowMs: Date.now() });
+      await edge.idle(LONG_IDLE_MS);
+      await edge.inject({ keys: "", kind: "slow", slowMs: i < 2 ? 0 : delayMs });
+      let served: string | null = null;
+      const ask = async () => {
+        served = (await edge.call(`/v0/models/scale/rank${USER}`)).headers.get("x-model-version");
+      };
+      const [ms] = await timesMs(1, ask);
+      if (served !== version) fail(`after idle time, the first call is answered by ${served}; ${version} is live`);
+      await untilCached(edge);
+      if (i >= 2) times.push(ms!);
     }
     return times;
   });

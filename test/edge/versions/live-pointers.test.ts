@@ -26,7 +26,7 @@ beforeEach(() => {
 });
 
 test("an active model has a live version", async () =>
-  expect(await ask(livePointers(4000))).toEqual({ customer: "acme", modelName: "shop", live }));
+  expect(await ask(livePointers(4000))).toEqual({ customer: "acme", modelName: "shop", live, confirmedMs: 0 }));
 
 test.each(["SCHEDULING", "FETCHING", "TRAINING", "DEPLOYING", "ERROR"] as const)(
   "%s is not active, says so, and when to ask again",
@@ -93,6 +93,20 @@ test("a new version is seen within twice the cache time while requests come", as
   expect(await versionOf(pointers)).toBe("v1");
   await Promise.all(background);
   expect(await versionOf(pointers)).toBe("v2");
+});
+test("a version was live when the read of its pointer began", async () => {
+  const pointers = livePointers(4000);
+  now = 1000;
+  objects.set(KEY, async () => {
+    now += 300;
+    return new TextEncoder().encode(pointer("ACTIVE"));
+  });
+  const confirmedMs = async () => ((await ask(pointers)) as { confirmedMs: number }).confirmedMs;
+  expect(await confirmedMs()).toBe(1000);
+  now = 4000;
+  expect(await confirmedMs()).toBe(1000); // from memory
+  now = 10_000;
+  expect(await confirmedMs()).toBe(10_000);
 });
 test("after a pause a new version is seen at once", async () => {
   const pointers = livePointers(4000);

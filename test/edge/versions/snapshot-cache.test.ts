@@ -70,6 +70,92 @@ test("while a newer version loads, the older one serves", async () => {
   expect(await versionOf(cache, V2)).toBe("v2");
   expect(loads).toEqual(["v1", "v2"]);
 });
+/** Calls with the pointer to V2 after V1 was confirmed at 0 and the isolate has idled, while V2's load waits for `finish`. */
+async function afterIdling(idleMs: number) {
+  const cache = cacheOf();
+  (await cache.lease(V1, access)).release();
+  now = idleMs;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  gate = promise;
+  let answer: string | undefined;
+  const call = versionOf(cache, liveVersion("shop", "v2", now)).then((version) => {
+    answer = version;
+  });
+  await settle();
+  return { cache, finish: resolve, call, answer: () => answer };
+}
+/** Lets promises and the timers of polling calls run; the clock stands still. */
+const settle = () => new Promise((resolve) => setTimeout(resolve, 30));
+
+test.each([
+  [5000, "v1"],
+  [10_000, "v1"],
+  [10_001, undefined],
+  [100_000, undefined],
+])(
+  "%i ms after the older version was last known to be live, it answers while the newer loads: %s",
+  async (ms, version) => {
+    const { answer, finish, call } = await afterIdling(ms);
+    expect(answer()).toBe(version);
+    finish();
+    await call;
+    expect(answer()).toBe(version ?? "v2");
+  },
+);
+test("after idling, all calls wait for one load of the newer version", async () => {
+  const { cache, finish, call } = await afterIdling(12_000);
+  const others = Promise.all([1, 2, 3].map(() => versionOf(cache, liveVersion("shop", "v2", now))));
+  await settle();
+  finish();
+  await call;
+  expect(await others).toEqual(["v2", "v2", "v2"]);
+  expect(loads).toEqual(["v1", "v2"]);
+});
+test("after idling and a roll-back, the withdrawn version does not answer while the earlier one loads", async () => {
+  const { cache, finish, call } = await afterIdling(12_000);
+  finish();
+  await call;
+  await Promise.all(background);
+  now += 15_000;
+  expect(await versionOf(cache, liveVersion("shop", "v1", now))).toBe("v1");
+  expect(loads).toEqual(["v1", "v2", "v1"]);
+});
+test("after idling, a newer version that cannot be loaded leaves the older one serving", async () => {
+  const { cache, finish, call, answer } = await afterIdling(12_000);
+  fault = new ReadError("down");
+  finish();
+  await call;
+  expect(answer()).toBe("v1");
+  expect(log.at(-1)).toMatchObject({ event: "version_refused", version: "v2" });
+  now += 5000; // the next attempt
+  gate = new Promise(() => {});
+  expect(await versionOf(cache, liveVersion("shop", "v2", now))).toBe("v1");
+  expect(loads).toEqual(["v1", "v2", "v2"]);
+});
+test("calls wait eight seconds for a load, then the older version serves until the load has ended", async () => {
+  const { cache, answer } = await afterIdling(12_000);
+  const other = versionOf(cache, liveVersion("shop", "v2", now));
+  now += 7999;
+  await settle();
+  expect(answer()).toBeUndefined();
+  now += 1;
+  expect(await other).toBe("v1");
+  now += 10_000;
+  expect(await versionOf(cache, liveVersion("shop", "v2", now))).toBe("v1");
+});
+test("a call whose time ends before the load gets the older version", async () => {
+  const { cache } = await afterIdling(12_000);
+  const lease = cache.lease(liveVersion("shop", "v2", now), access, now + 2000);
+  now += 2000;
+  expect((await lease).loaded.target.live.version).toBe("v1");
+});
+test("after the clock was set back by an hour, the older version is not taken for a live one", async () => {
+  const cache = cacheOf();
+  now = 3_600_000;
+  (await cache.lease(liveVersion("shop", "v1", now), access)).release();
+  now = 0;
+  expect(await versionOf(cache, V2)).toBe("v2");
+});
 test("a damaged newer version leaves the older one serving, and is retried with growing pauses", async () => {
   const cache = cacheOf();
   await versionOf(cache);
