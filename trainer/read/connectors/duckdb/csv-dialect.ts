@@ -10,8 +10,6 @@ const CsvDialect = z.object({
   SkipRows: z.number(),
   HasHeader: z.boolean(),
   Columns: z.array(z.object({ name: z.string(), type: z.string() })),
-  DateFormat: z.string().nullable(),
-  TimestampFormat: z.string().nullable(),
 });
 /** How a text file is written: delimiter, header, columns with their types. */
 export type CsvDialect = z.infer<typeof CsvDialect>;
@@ -44,7 +42,7 @@ async function sniffWith(connection: DuckDBConnection, { file, typedByRows }: Ty
     ...(delimiter === undefined ? [] : [`delim = ${literal(delimiter)}`]),
   ];
   const reader = await connection.runAndReadAll(
-    `SELECT Delimiter, NewLineDelimiter, SkipRows, HasHeader, Columns, DateFormat, TimestampFormat
+    `SELECT Delimiter, NewLineDelimiter, SkipRows, HasHeader, Columns
      FROM sniff_csv(${literal(file.path)}, ${options.join(", ")})`,
   );
   return CsvDialect.parse(reader.getRowObjectsJson()[0]);

@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { identifier, literal } from "../sql-text.ts";
+import type { FileTable } from "./columns.ts";
 import type { SourceFile } from "./files.ts";
 
 type Column = { readonly name: string; readonly type: string };
@@ -7,34 +8,40 @@ type Column = { readonly name: string; readonly type: string };
 const OBJECT_BYTES_MAX = 16 * 2 ** 20;
 
 /**
- * The expression after FROM that reads a JSON file. Columns and types are found from all objects and then fixed. Texts are not
- * changed, except for times that begin with the year.
+ * How a JSON file is read. Columns and types are found from all objects and then fixed. Texts are not changed, except for times that
+ * begin with the year.
  *
  * @param typedByRows Objects from which the types are found; −1: all.
  * Throws DuckDB's errors.
  */
-export async function jsonTable(connection: DuckDBConnection, file: SourceFile, typedByRows = -1): Promise<string> {
+export async function jsonTable(connection: DuckDBConnection, file: SourceFile, typedByRows = -1): Promise<FileTable> {
   const found = readJson(file, `sample_size = ${typedByRows}`);
   const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${found}`);
   const columns = described.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
   const isFixable = canBeNamed(columns) && !columns.some(hasTimesInside);
-  const texts = isFixable ? await timesOfOtherForms(connection, file, { columns, typedByRows }) : [];
-  const typed = columns.map((column) => (texts.includes(column.name) ? { ...column, type: "VARCHAR" } : fixed(column)));
-  const source = isFixable ? readJson(file, columnsOption(typed)) : found;
-  const namesOf = (wanted: string, among: readonly Column[]) =>
-    among.filter(({ type }) => type === wanted).map(({ name }) => identifier(name));
-  const zoned = namesOf("TIMESTAMPTZ", typed);
-  const replaced = [
-    ...namesOf("JSON", columns).map((name) => `${name} ->> '$' AS ${name}`),
-    ...(isFixable ? zoned.map((name) => `${name} AT TIME ZONE 'UTC' AS ${name}`) : []),
-  ];
-  return replaced.length === 0 ? source : `(SELECT * REPLACE (${replaced.join(", ")}) FROM ${source})`;
+  const otherForms = isFixable ? await timesOfOtherForms(connection, file, { columns, typedByRows }) : [];
+  const fixedColumns = columns.map((column) => fixed(column, otherForms.includes(column.name)));
+  return {
+    columns: isFixable ? fixedColumns.filter(isTime).map((column) => ({ ...column, isExact: false })) : [],
+    from(asText = new Set()) {
+      const read = fixedColumns.map((column) => fixed(column, asText.has(column.name)));
+      const source = isFixable ? readJson(file, columnsOption(read)) : found;
+      const replaced = (isFixable ? read : columns).flatMap(({ name, type }) => {
+        const column = identifier(name);
+        if (type === "JSON") return [`${column} ->> '$' AS ${column}`];
+        return isFixable && type === "TIMESTAMPTZ" ? [`${column} AT TIME ZONE 'UTC' AS ${column}`] : [];
+      });
+      return replaced.length === 0 ? source : `(SELECT * REPLACE (${replaced.join(", ")}) FROM ${source})`;
+    },
+  };
 }
 
+const isTime = ({ type }: Column): boolean => /^(DATE|TIMESTAMP)/.test(type);
+
 /** UUID would change letters to lower case, and TIMESTAMP would ignore the zone of a text. */
-const fixed = ({ name, type }: Column): Column => ({
+const fixed = ({ name, type }: Column, isText: boolean): Column => ({
   name,
-  type: type === "UUID" ? "VARCHAR" : type === "TIMESTAMP" ? "TIMESTAMPTZ" : type,
+  type: isText || type === "UUID" ? "VARCHAR" : type === "TIMESTAMP" ? "TIMESTAMPTZ" : type,
 });
 
 /**
@@ -56,7 +63,7 @@ async function timesOfOtherForms(
   file: SourceFile,
   { columns, typedByRows }: { readonly columns: readonly Column[]; readonly typedByRows: number },
 ): Promise<string[]> {
-  const times = columns.filter(({ type }) => /^(DATE|TIMESTAMP)/.test(type));
+  const times = columns.filter(isTime);
   if (times.length === 0) return [];
   const texts = readJson(file, columnsOption(times.map(({ name }) => ({ name, type: "VARCHAR" }))));
   const areIso = times.map(

@@ -5,16 +5,19 @@ import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import type { StageError } from "../../../stage/stage-error.ts";
 import { startDeadline } from "../limits.ts";
 import { identifier, literal } from "../sql-text.ts";
+import type { FileTable } from "./columns.ts";
 import { explainDuckDBError } from "./errors.ts";
 import type { SourceFile } from "./files.ts";
 import { interruptible, isStuck } from "./interruptible.ts";
-import { tableFunction } from "./table.ts";
+import { fileTable } from "./table.ts";
 
 /** A DuckDB instance with views of some files. It can reach nothing else. */
 export type Sandbox = {
   readonly connection: DuckDBConnection;
   /** A second connection, which parses queries before the first one runs them. */
   readonly parser: DuckDBConnection;
+  /** How the file of each view is read; none for other views. */
+  readonly tables: ReadonlyMap<string, FileTable>;
   /** An error of this instance as the customer may see it. */
   readonly explain: (error: unknown) => StageError;
   close(): Promise<void>;
@@ -73,13 +76,14 @@ export async function openSandbox(
     instance.closeSync();
     await rm(folder, { recursive: true, force: true });
   };
+  const tables = new Map<string, FileTable>();
   const { signal, end } = startDeadline(new AbortController().signal, settings.timeoutSeconds);
   try {
-    const opening = { files, hidden, signal, typedByRows: settings.typedByRows ?? -1 };
+    const opening = { files, hidden, signal, typedByRows: settings.typedByRows ?? -1, tables };
     await interruptible(connection, { signal, explain }, () => createViews(connection, opening));
     await lock(connection, files);
     await parser.run("SET TimeZone = 'UTC'").catch(() => undefined);
-    return { connection, parser, explain, close };
+    return { connection, parser, tables, explain, close };
   } catch (error) {
     await close();
     throw explain(error);
@@ -95,21 +99,27 @@ type Opening = {
   readonly hidden: Parameters<typeof explainDuckDBError>[1];
   readonly signal: AbortSignal;
   readonly typedByRows: number;
+  /** Filled with the tables of the views. */
+  readonly tables: Map<string, FileTable>;
 };
 
 async function viewPerFile(
   connection: DuckDBConnection,
-  { files, hidden, signal, typedByRows }: Opening,
+  { files, hidden, signal, typedByRows, tables }: Opening,
 ): Promise<void> {
   for (const file of files)
     try {
-      const source = await tableFunction(connection, file, typedByRows);
+      const table = await fileTable(connection, file, typedByRows);
       signal.throwIfAborted(); // finding types may have gone on after the interruption
-      await connection.run(`CREATE VIEW ${identifier(file.table)} AS SELECT * FROM ${source}`);
+      await connection.run(viewSql(file.table, table.from()));
+      tables.set(file.table, table);
     } catch (error) {
       throw explainDuckDBError(error, hidden, file);
     }
 }
+
+export const viewSql = (table: string, from: string): string =>
+  `CREATE OR REPLACE VIEW ${identifier(table)} AS SELECT * FROM ${from}`;
 
 async function lock(connection: DuckDBConnection, files: readonly SourceFile[]): Promise<void> {
   const settings = [

@@ -1,22 +1,26 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { literal } from "../sql-text.ts";
+import type { FileTable, TypedColumn } from "./columns.ts";
 import { sniffCsv, type Typing } from "./csv-dialect.ts";
 import { csvFunction } from "./csv-function.ts";
 import type { SourceFile } from "./files.ts";
 import { jsonTable } from "./json-table.ts";
-import { withLongNumbersAsText, withoutGuessedTimes } from "./type-columns.ts";
+import { typeColumns } from "./type-columns.ts";
+
+/** The rows of a text file from which its delimiter and header are found. */
+const SNIFFED_ROWS = 20_480;
 
 /**
- * The expression after FROM that reads a file. Columns and types of a text file are found from all its rows, because those of a
- * sample would round or drop later values. Lines that do not fit are skipped and recorded in the connection's table reject_errors.
+ * How a file is read. Types of a text file are found from all its rows, because those of a sample would round or drop later values.
+ * Lines that do not fit are skipped and recorded in the connection's table reject_errors.
  *
  * @param typedByRows Rows from which the types are found; −1: all.
  * Throws StageError `file_malformed` and DuckDB's errors.
  */
-export async function tableFunction(connection: DuckDBConnection, file: SourceFile, typedByRows = -1): Promise<string> {
+export async function fileTable(connection: DuckDBConnection, file: SourceFile, typedByRows = -1): Promise<FileTable> {
   switch (file.format) {
     case "parquet":
-      return `read_parquet(${literal(file.path)})`;
+      return { columns: [], from: () => `read_parquet(${literal(file.path)})` };
     case "json":
     case "jsonl":
       return await jsonTable(connection, file, typedByRows);
@@ -25,7 +29,14 @@ export async function tableFunction(connection: DuckDBConnection, file: SourceFi
   }
 }
 
-async function csvTable(connection: DuckDBConnection, typing: Typing): Promise<string> {
-  const sniffed = await sniffCsv(connection, typing);
-  return csvFunction(typing.file, await withLongNumbersAsText(connection, typing, withoutGuessedTimes(sniffed)));
+async function csvTable(connection: DuckDBConnection, typing: Typing): Promise<FileTable> {
+  const { file } = typing;
+  const sniffed = await sniffCsv(connection, { file, typedByRows: SNIFFED_ROWS });
+  const columns = await typeColumns(connection, typing, sniffed);
+  const typeOf = ({ name, type }: TypedColumn, asText?: ReadonlySet<string>) => (asText?.has(name) ? "VARCHAR" : type);
+  return {
+    columns,
+    from: (asText) =>
+      csvFunction(file, { ...sniffed, Columns: columns.map((one) => ({ name: one.name, type: typeOf(one, asText) })) }),
+  };
 }

@@ -21,7 +21,9 @@ afterAll(async () => {
 async function valuesOf(name: string, objects: readonly object[], typedByRows?: number): Promise<unknown[][]> {
   await writeFile(join(root, name), objects.map((one) => JSON.stringify(one)).join("\n"));
   const [file] = await findFiles(name, [root]);
-  const rows = await connection.runAndReadAll(`SELECT * FROM ${await jsonTable(connection, file!, typedByRows)}`);
+  const rows = await connection.runAndReadAll(
+    `SELECT * FROM ${(await jsonTable(connection, file!, typedByRows)).from()}`,
+  );
   return rows.getRowsJson();
 }
 

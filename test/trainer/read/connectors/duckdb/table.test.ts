@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findFiles } from "../../../../../trainer/read/connectors/duckdb/files.ts";
-import { tableFunction } from "../../../../../trainer/read/connectors/duckdb/table.ts";
+import { fileTable } from "../../../../../trainer/read/connectors/duckdb/table.ts";
 
 let root: string;
 let connection: DuckDBConnection;
@@ -21,7 +21,7 @@ async function columnsOf(name: string, content: string, typedByRows?: number): P
   await writeFile(join(root, name), content);
   const [file] = await findFiles(name, [root]);
   const result = await connection.runAndReadAll(
-    `SELECT * FROM ${await tableFunction(connection, file!, typedByRows)} LIMIT 0`,
+    `SELECT * FROM ${(await fileTable(connection, file!, typedByRows)).from()} LIMIT 0`,
   );
   return Object.fromEntries(result.columnNames().map((column, i) => [column, String(result.columnType(i))]));
 }
@@ -46,15 +46,16 @@ test("types are found from all values of a small file", async () => {
 test("only times that begin with the year are typed; all other forms stay text", async () => {
   const types = await columnsOf(
     "forms.csv",
-    "iso,slashes,eu,us,dots,eu_clock,minutes\n" +
-      "2024-01-03,2024/01/03,31/12/2024,12/31/2024,31.12.2024,31/12/2024 10:00:00,2024-01-03T10:00:00Z\n" +
-      "2024-02-03,2024/02/03,03/01/2024,01/03/2024,03.01.2024,03/01/2024 10:00:00,2024-01-03T10:01:00Z\n",
+    "iso,slashes,eu,us,short,dots,eu_clock,minutes\n" +
+      "2024-01-03,2024/01/03,31/12/2024,12/31/2024,10-05-05,31.12.2024,31/12/2024 10:00:00,2024-01-03T10:00:00Z\n" +
+      "2024-02-03,2024/02/03,03/01/2024,01/03/2024,11-05-05,03.01.2024,03/01/2024 10:00:00,2024-01-03T10:01:00Z\n",
   );
   expect(types).toEqual({
     iso: "DATE",
     slashes: "DATE",
     eu: "VARCHAR",
     us: "VARCHAR",
+    short: "VARCHAR",
     dots: "VARCHAR",
     eu_clock: "VARCHAR",
     minutes: "TIMESTAMP WITH TIME ZONE",
@@ -73,7 +74,7 @@ test("whole numbers beyond 64 bits are read as text; other numbers stay numbers"
   );
   expect(types).toEqual({ visitor: "VARCHAR", price: "DOUBLE", wei: "DOUBLE", few: "DOUBLE" });
   const [file] = await findFiles("long.csv", [root]);
-  const rows = await connection.runAndReadAll(`SELECT visitor FROM ${await tableFunction(connection, file!)}`);
+  const rows = await connection.runAndReadAll(`SELECT visitor FROM ${(await fileTable(connection, file!)).from()}`);
   expect(rows.getRows().flat()).toEqual(["12345678901234567890", "12345678901234567891", "7"]);
 });
 
