@@ -23,7 +23,7 @@ import {
 } from "../../read/dataset/read-attributes.ts";
 import { readInteractions } from "../../read/dataset/read-interactions.ts";
 import { sessionCountOf } from "../../read/dataset/sessions.ts";
-import { missingColumns, unreadableOf } from "../../read/dataset/stage-query.ts";
+import { missingColumns, unreadableOf, withIdColumns } from "../../read/dataset/stage-query.ts";
 import { openStaging, runStaged, type StagedTable, type Staging, stageRows } from "../../read/dataset/staging.ts";
 import { countRejected, describeRejected, type Rejected } from "../../read/rules/reject-reasons.ts";
 import { NOT_ENOUGH_EVENTS, orNotEnough } from "../../run/not-enough-events.ts";
@@ -250,7 +250,7 @@ async function sampleQuery(trial: Trial, query: QueryToTry): Promise<Sample | un
   const { spec, context, connect: open } = trial;
   const config = connectorOf(spec, query.source);
   const connectorPointer = `/connector_configs/${spec.connector_configs.indexOf(config)}`;
-  const connector = await orProblem(trial, connectorPointer, () => open(config, context));
+  const connector = await orProblem(trial, connectorPointer, () => open(config, withIdColumns(context, spec)));
   if (connector === undefined) return undefined;
   try {
     return await orProblem(trial, `${query.pointer}/query`, () => stageSample(trial, query, connector));

@@ -51,6 +51,8 @@ export type SourceRows = {
 export type ConnectorContext = {
   readonly customer: string;
   readonly settings: ConnectorSettings;
+  /** Names of the queries' columns that are ids: files of texts are read so that their ids stay as they are written. */
+  readonly idColumns?: readonly string[];
   /** The customer's events, for a model that listens to them. */
   readonly events?: FetchedEvents | undefined;
 };

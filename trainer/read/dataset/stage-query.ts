@@ -31,7 +31,7 @@ export function connectorsOf(
     origins: [],
     async of(source) {
       const config = connectorOf(spec, source);
-      const connector = opened.get(config) ?? (await open(config, context));
+      const connector = opened.get(config) ?? (await open(config, withIdColumns(context, spec)));
       opened.set(config, connector);
       return connector;
     },
@@ -42,6 +42,13 @@ export function connectorsOf(
       await Promise.allSettled(all.map((connector) => connector.close()));
     },
   };
+}
+
+/** The context of connectors for a specification. */
+export function withIdColumns(context: ConnectorContext, { schema }: ModelSpec): ConnectorContext {
+  const { user, item, interaction } = schema;
+  const session = interaction.session_id === undefined ? [] : [interaction.session_id];
+  return { ...context, idColumns: [user.id, item.id, ...session] };
 }
 
 export type QueryOptions = {

@@ -38,6 +38,7 @@ export async function readWithinBudget(spec: ModelSpec, options: PushDownOptions
       const isTooLarge = error instanceof StageError && error.code === "too_many_interactions";
       if (!isTooLarge || source === undefined) throw error;
       const connector = await connectors.of(spec.schema.interaction.source);
+      await connector.inspect(source.query.query, options.signal); // finds how ids are read, as before
       return await readPushedDown(spec, { ...source, connector }, shared);
     }
   } finally {

@@ -8,6 +8,7 @@ import { identifier, literal } from "../sql-text.ts";
 import type { FileTable } from "./columns.ts";
 import { explainDuckDBError } from "./errors.ts";
 import type { SourceFile } from "./files.ts";
+import { NO_TEXTS, type TextColumns } from "./id-texts.ts";
 import { interruptible, isStuck } from "./interruptible.ts";
 import { fileTable } from "./table.ts";
 
@@ -18,6 +19,8 @@ export type Sandbox = {
   readonly parser: DuckDBConnection;
   /** How the file of each view is read; none for other views. */
   readonly tables: ReadonlyMap<string, FileTable>;
+  /** From now on, reads these columns of the views as they are written, and all others by their types. */
+  readAsText(columns: TextColumns): Promise<void>;
   /** An error of this instance as the customer may see it. */
   readonly explain: (error: unknown) => StageError;
   close(): Promise<void>;
@@ -83,7 +86,13 @@ export async function openSandbox(
     await interruptible(connection, { signal, explain }, () => createViews(connection, opening));
     await lock(connection, files);
     await parser.run("SET TimeZone = 'UTC'").catch(() => undefined);
-    return { connection, parser, tables, explain, close };
+    let texts = NO_TEXTS;
+    const readAsText = async (columns: TextColumns) => {
+      for (const table of new Set([...texts.keys(), ...columns.keys()]))
+        await connection.run(viewSql(table, tables.get(table)!.from(columns.get(table))));
+      texts = columns;
+    };
+    return { connection, parser, tables, readAsText, explain, close };
   } catch (error) {
     await close();
     throw explain(error);
@@ -118,7 +127,7 @@ async function viewPerFile(
     }
 }
 
-export const viewSql = (table: string, from: string): string =>
+const viewSql = (table: string, from: string): string =>
   `CREATE OR REPLACE VIEW ${identifier(table)} AS SELECT * FROM ${from}`;
 
 async function lock(connection: DuckDBConnection, files: readonly SourceFile[]): Promise<void> {

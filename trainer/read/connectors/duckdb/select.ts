@@ -8,6 +8,8 @@ export type CheckedSelect = {
   readonly tables: readonly string[];
   /** Whether it also makes rows that are in no table. */
   readonly makesRows: boolean;
+  /** Names of columns, in lower case, from which expressions of these names are made; the names themselves are among them. */
+  namesBehind(outputs: readonly string[]): ReadonlySet<string>;
 };
 
 /** Table functions that only make rows out of their arguments. All others read a file or a system table. */
@@ -66,19 +68,36 @@ export async function checkSelect(
     const table = checkNode(node, { tables, withs });
     if (table !== undefined) read.add(table);
   }
-  return { tables: [...read], makesRows: nodes.some(({ type }) => type === "TABLE_FUNCTION") };
+  const makesRows = nodes.some(({ type }) => type === "TABLE_FUNCTION");
+  return { tables: [...read], makesRows, namesBehind: (outputs) => namesBehind(nodes, outputs) };
+}
+
+/** Parts of an expression that decide which value it has, but are not the value. */
+const CONDITIONS = new Set(["COMPARISON", "CONJUNCTION", "BETWEEN"]);
+
+function namesBehind(nodes: readonly Node[], outputs: readonly string[]): ReadonlySet<string> {
+  const made = nodes.filter((node) => node.class !== undefined && node.alias !== undefined && node.alias !== "");
+  const names = new Set(outputs.map((name) => name.toLowerCase()));
+  for (let size = -1; size < names.size; ) {
+    size = names.size;
+    for (const node of made)
+      if (names.has(String(node.alias).toLowerCase()))
+        for (const part of nodesOf(node, (one) => !CONDITIONS.has(String(one.class))))
+          if (part.class === "COLUMN_REF") names.add(String((part.column_names as string[]).at(-1)).toLowerCase());
+  }
+  return names;
 }
 
 type Node = Readonly<Record<string, unknown>>;
 
-/** All objects of a syntax tree. Iterative, because a hostile tree is deep. */
-function* nodesOf(root: unknown): Generator<Node> {
+/** All objects of a syntax tree, without those below a node that is not wanted. Iterative, because a hostile tree is deep. */
+function* nodesOf(root: unknown, isWanted: (node: Node) => boolean = () => true): Generator<Node> {
   const open: unknown[] = [root];
   for (let count = 0; open.length > 0; count++) {
     if (count > SYNTAX_NODES_MAX) fail("source_query_refused", "The query is too complicated; write a simpler one");
     const value = open.pop();
     if (Array.isArray(value)) for (const element of value) open.push(element);
-    else if (typeof value === "object" && value !== null) {
+    else if (typeof value === "object" && value !== null && isWanted(value as Node)) {
       yield value as Node;
       for (const element of Object.values(value))
         if (typeof element === "object" && element !== null) open.push(element);

@@ -25,8 +25,8 @@ const KIND = {
   paddedInteger: 8, // with blanks around it, or −0
   wholeWithPoint: 16, // 12.0
   fraction: 32, // 1.5 as DuckDB prints it
-  otherNumber: 64, // 1.50, 1e3, .5
-  noNumber: 128, // NaN, inf
+  otherNumber: 64, // 1.50, 1e3, .5, inf
+  noNumber: 128, // NaN
   infinity: 16384, // a number and a time
   truth: 256,
   day: 512,
@@ -36,7 +36,6 @@ const KIND = {
   text: 8192,
 } as const;
 const INTEGERS = KIND.integer | KIND.longInteger;
-const NOT_FINITE = KIND.noNumber | KIND.infinity;
 const NUMBERS = 255 | KIND.infinity;
 const DAYS = KIND.day | KIND.infinity;
 const TIMES = DAYS | KIND.clock | KIND.moment | KIND.zonedMoment;
@@ -78,11 +77,12 @@ const isText = (kinds: number): boolean => typeOf(kinds).type === "VARCHAR" && k
 function typeOf(kinds: number): Omit<TypedColumn, "name"> {
   const isAmong = (allowed: number) => (kinds & ~allowed) === 0;
   const text = { type: "VARCHAR", isExact: true };
-  if (isAmong(NOT_FINITE)) return text;
+  if (isAmong(KIND.noNumber | KIND.infinity)) return text;
   if (isAmong(INTEGERS | KIND.paddedInteger)) return { type: "BIGINT", isExact: isAmong(INTEGERS) };
   if (isAmong(INTEGERS | KIND.hugeInteger)) return text;
   if (isAmong(NUMBERS)) {
-    const isExact = isAmong(KIND.integer | KIND.fraction | NOT_FINITE) || isAmong(KIND.wholeWithPoint | NOT_FINITE);
+    const isExact =
+      isAmong(KIND.integer | KIND.fraction | KIND.noNumber) || isAmong(KIND.wholeWithPoint | KIND.noNumber);
     return { type: "DOUBLE", isExact };
   }
   if (isAmong(KIND.truth)) return { type: "BOOLEAN", isExact: false };
@@ -114,7 +114,8 @@ function numberSql(text: string, among: number): string {
   const whole = "(0|[1-9][0-9]*)";
   const number = `\\s*-?(${whole}([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?\\s*`;
   const others = `WHEN ${matches(text, number)} AND ${double} IS NOT NULL THEN ${KIND.otherNumber}
-    WHEN lower(${text}) IN ('nan', 'inf', '-inf') THEN ${KIND.noNumber} ${infinitySql(text)}`;
+    WHEN lower(${text}) IN ('inf', '-inf') THEN ${KIND.otherNumber}
+    WHEN lower(${text}) = 'nan' THEN ${KIND.noNumber} ${infinitySql(text)}`;
   const { type, isExact } = typeOf(among);
   if (type === "DOUBLE" && !isExact) return others;
   const integer = `WHEN CAST(TRY_CAST(${text} AS BIGINT) AS VARCHAR) = ${text}

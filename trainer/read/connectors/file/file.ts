@@ -1,7 +1,9 @@
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
+import { StageError } from "../../../stage/stage-error.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceRows } from "../connector.ts";
 import { columnsOf } from "../duckdb/columns.ts";
 import { findFiles } from "../duckdb/files.ts";
+import { idReading } from "../duckdb/id-texts.ts";
 import { countMalformed, rejectCount } from "../duckdb/malformed-lines.ts";
 import { estimateRows, plannedRows } from "../duckdb/row-estimate.ts";
 import { openSandbox, type Sandbox } from "../duckdb/sandbox.ts";
@@ -35,7 +37,11 @@ export async function connectFile(config: ConnectorConfig, context: ConnectorCon
   }
 }
 
-function fileConnector(files: readonly OpenFile[], sandbox: Sandbox, { settings }: ConnectorContext): Connector {
+function fileConnector(
+  files: readonly OpenFile[],
+  sandbox: Sandbox,
+  { settings, idColumns = [] }: ConnectorContext,
+): Connector {
   const tables = files.map((file) => file.table);
   const typesAreSure = settings.typedByRows === undefined;
   const limits = (signal: AbortSignal): StreamLimits => ({
@@ -48,12 +54,21 @@ function fileConnector(files: readonly OpenFile[], sandbox: Sandbox, { settings 
   const orChanged = async (error: unknown, read: readonly OpenFile[]): Promise<never> => {
     throw canComeFromChange(error) && (await watch.haveChanged(read)) ? changedError(read) : error;
   };
-  /** The files that a query reads, and the query as it stands inside another. */
-  const check = async (query: string) => {
+  const readIds = idReading(sandbox, idColumns);
+  const describe = async (inner: string, signal: AbortSignal) => {
+    const stream = await streamRows(sandbox.connection, `SELECT * FROM (\n${inner}\n) LIMIT 0`, limits(signal));
+    for await (const _ of stream.chunks); // reads to the end, which frees the connection
+    return columnsOf(stream.result);
+  };
+  /** The files that a query reads, and the query as it stands inside another. Its ids are then read as they are written. */
+  const check = async (query: string, signal: AbortSignal) => {
     const inner = innerQuery(query);
     const select = await checkSelect(sandbox.parser, inner, tables).catch((error) => {
       throw sandbox.explain(error);
     });
+    const describeIfValid = () => describe(inner, signal).catch(undefinedIfInvalid);
+    await readIds({ inner, select, describe: describeIfValid });
+    signal.throwIfAborted();
     return { inner, makesRows: select.makesRows, read: files.filter((file) => select.tables.includes(file.table)) };
   };
 
@@ -65,13 +80,10 @@ function fileConnector(files: readonly OpenFile[], sandbox: Sandbox, { settings 
 
   return {
     async inspect(query, signal): Promise<Inspection> {
-      const checked = await check(query);
+      const checked = await check(query, signal);
       const { inner, read, makesRows } = checked;
-      const sql = `SELECT * FROM (\n${inner}\n) LIMIT 0`;
-      const stream = await streamRows(sandbox.connection, sql, limits(signal)).catch((error) => orChanged(error, read));
-      for await (const _ of stream.chunks); // reads to the end, which frees the connection
       return {
-        columns: columnsOf(stream.result),
+        columns: await describe(inner, signal).catch((error) => orChanged(error, read)),
         estimatedRows: await rowsOf(checked, signal),
         estimatedBytes: makesRows ? null : read.reduce((sum, file) => sum + file.sizeBytes, 0),
         estimatedCostUsd: 0,
@@ -79,7 +91,7 @@ function fileConnector(files: readonly OpenFile[], sandbox: Sandbox, { settings 
     },
 
     async read(query, { signal, columns, limit }: ReadOptions): Promise<SourceRows> {
-      const checked = await check(query);
+      const checked = await check(query, signal);
       const { inner, read } = checked;
       const before = await rejectCount(sandbox.connection, { typesAreSure });
       const expectedRows = limit === undefined ? await rowsOf(checked, signal) : null;
@@ -123,4 +135,8 @@ function fileConnector(files: readonly OpenFile[], sandbox: Sandbox, { settings 
       await closeFiles(files);
     },
   };
+}
+
+function undefinedIfInvalid(error: unknown): undefined {
+  if (!(error instanceof StageError) || error.code !== "source_query_failed") throw error;
 }

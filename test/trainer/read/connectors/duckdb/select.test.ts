@@ -55,4 +55,16 @@ test("a WITH can have the name of no system view", async () => {
 });
 
 test("a quote in a query cannot end the literal of the check", () =>
-  expect(check("SELECT '); DROP TABLE x; --' FROM events")).resolves.toEqual({ tables: ["events"], makesRows: false }));
+  expect(check("SELECT '); DROP TABLE x; --' FROM events")).resolves.toEqual({
+    tables: ["events"],
+    makesRows: false,
+    namesBehind: expect.any(Function),
+  }));
+
+test("names behind an output are found through casts, functions and subqueries, but not in conditions", async () => {
+  const { namesBehind } = await check(
+    `WITH w AS (SELECT CAST("Sku" AS VARCHAR) AS s, CASE WHEN price > 10 THEN brand ELSE 'x' END AS b, stock FROM events)
+     SELECT s || '-' || b AS item_id, stock AS n FROM w`,
+  );
+  expect([...namesBehind(["item_id"])].sort()).toEqual(["b", "brand", "item_id", "s", "sku"]);
+});
