@@ -1,5 +1,6 @@
 /** The form that creates or changes a model, and the specification that it stands for. */
 import { guessColumns } from "../../shared/guess-columns.ts";
+import { guessLabel, labelFacts } from "../../shared/guess-label.ts";
 import type { ModelSpec } from "../client/shortlist.ts";
 
 export type SourceType = "File" | "Postgres" | "BigQuery" | "Events";
@@ -157,11 +158,10 @@ export function guessesFor(form: CreateForm, names: readonly string[], sample: r
   return { columns, positiveFrom: ratingIn(sample, columns.label) };
 }
 
-/** The median of a label that is not only 0 and 1; null for one that says yes or no. */
+/** From where on a label of ratings is positive; null for one that says yes or no. */
 function ratingIn(sample: readonly Row[], label: string | null): number | null {
-  const values = sample.map((row) => row[label ?? ""]).filter((value) => typeof value === "number");
-  if (values.every((value) => value === 0 || value === 1)) return null;
-  return values.sort((a, b) => a - b)[values.length >> 1]!;
+  const guess = guessLabel(label ?? "", labelFacts(sample.map((row) => row[label ?? ""])));
+  return guess.type === "Rating" ? guess.positive_from : null;
 }
 
 /** A query of the table that a file is; undefined for patterns, which are several tables. */

@@ -1,4 +1,5 @@
 import { setTimeout } from "node:timers/promises";
+import { patchBetween } from "../../shared/merge-patch.ts";
 import { ModelRecord } from "../../shared/model-record.ts";
 import { LocalError, sentence } from "./local-error.ts";
 import type { LocalSource } from "./local-source.ts";
@@ -29,7 +30,10 @@ export async function ensureModel(
     await call(201, "POST", "/v0/models", body);
   } else {
     const { connector_configs, schema } = body;
-    const patched = ModelRecord.parse(await call(200, "PATCH", path, { connector_configs, schema }));
+    // Removes what the files no longer have, such as the source of items.
+    const known = ModelRecord.parse(expectStatus(found, 200)).input_schema;
+    const patch = { connector_configs, schema: patchBetween(known, schema) };
+    const patched = ModelRecord.parse(await call(200, "PATCH", path, patch));
     const { status, trained_at, training } = patched;
     const isFresh = status === "ACTIVE" && training.state !== "FAILED" && changedMs < Date.parse(trained_at ?? "");
     print(`The model "${body.model_name}" exists, ${trained_at ? `trained ${trained_at}` : "not yet trained"}.`);

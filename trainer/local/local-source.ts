@@ -1,6 +1,7 @@
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { guessColumns, guessSessionColumn } from "../../shared/guess-columns.ts";
+import { guessLabel, type LabelFacts } from "../../shared/guess-label.ts";
 import { type Label, ModelName } from "../../shared/model-spec.ts";
 import { connect } from "../read/connectors/connect.ts";
 import { jsonRows } from "../read/connectors/connector.ts";
@@ -54,7 +55,7 @@ export async function describeFiles(
     const users = files.users === null ? null : await tableOf(files.users, access);
     const columns = guessColumns(interactions.columns, files.columns);
     if (columns.kind === "unclear") throw new LocalError(`${columns.reasons.join("; ")}.`);
-    const label = columns.label === null ? null : await labelOf(interactions, columns.label);
+    const guessed = columns.label === null ? null : await labelOf(interactions, columns.label);
     const areSessions = guessSessionColumn([columns.user]) !== undefined;
     const tables = [interactions, items, users].filter((table) => table !== null);
     const changes = await Promise.all(tables.map(async ({ path }) => (await stat(path)).ctimeMs));
@@ -62,7 +63,7 @@ export async function describeFiles(
       body: creationBody(
         model ?? modelNameOf(files.interactions),
         { interactions, items, users },
-        { ...columns, label, areSessions },
+        { ...columns, label: guessed?.label ?? null, areSessions },
       ),
       /** Folders that the trainer must be allowed to read. */
       folders: [...new Set(tables.map(({ path }) => dirname(path)))],
@@ -72,7 +73,7 @@ export async function describeFiles(
       items,
       columns,
       /** The meaning of the columns, for the terminal. */
-      findings: findingsOf({ ...columns, areSessions }, label),
+      findings: findingsOf({ ...columns, areSessions }, guessed),
     };
   } catch (error) {
     if (!(error instanceof StageError)) throw error;
@@ -100,13 +101,26 @@ async function tableOf(given: string, { tempDirectory, signal }: Access): Promis
   return { path, name, columns, query: async (sql) => (await read(sql)).rows };
 }
 
-/** Reads a label column as yes and no if it has only 0 and 1 or no numbers, else as a rating that is positive from the median. */
-async function labelOf(table: Table, name: string): Promise<Label> {
+type GuessedLabel = { readonly label: Label; readonly positiveFraction: number };
+
+/** Guesses the meaning of a label column from all of its values. */
+async function labelOf(table: Table, name: string): Promise<GuessedLabel> {
   const number = `TRY_CAST(${identifier(name)} AS DOUBLE)`;
-  const others = `count(*) FILTER (WHERE ${number} NOT IN (0, 1)) AS others`;
-  const [found] = await table.query(`SELECT median(${number}) AS median, ${others} FROM ${table.name}`);
-  const isBinary = Number(found!.others) === 0;
-  return isBinary ? { type: "Binary", name } : { type: "Rating", name, positive_from: Number(found!.median) };
+  const numbers = `(SELECT ${identifier(name)} AS given, CASE WHEN isfinite(${number}) THEN ${number} END AS n FROM ${table.name})`;
+  const lowest = `(SELECT min(n) FROM ${numbers})`;
+  const [found] = await table.query(
+    `SELECT count(given) AS rows, count(*) FILTER (WHERE n NOT IN (0, 1)) AS others, coalesce(bool_and(n = trunc(n)), true) AS areWhole,
+       coalesce(min(n), 0) AS lowest, coalesce(quantile_disc(n, 0.5), 0) AS median, min(n) FILTER (WHERE n > ${lowest}) AS second,
+       min(n) FILTER (WHERE n > 0) AS aboveZero FROM ${numbers}`,
+  );
+  const asNumber = (value: unknown) => (value === null ? null : Number(value));
+  const facts = Object.fromEntries(
+    Object.entries(found!).map(([key, value]) => [key, typeof value === "boolean" ? value : asNumber(value)]),
+  ) as LabelFacts;
+  const label = guessLabel(name, facts);
+  const bar = label.type === "Rating" ? label.positive_from : 1;
+  const [counted] = await table.query(`SELECT count(*) FILTER (WHERE n >= ${bar}) AS positive FROM ${numbers}`);
+  return { label, positiveFraction: facts.rows === 0 ? 0 : Number(counted!.positive) / facts.rows };
 }
 
 type Entity = { readonly id: string; readonly source?: { readonly connector_id: string; readonly query: string } };
@@ -174,9 +188,14 @@ function modelNameOf(path: string): string {
   return ModelName.safeParse(name).success ? name : "local";
 }
 
-function findingsOf({ user, item, time, areSessions }: Columns, label: Label | null): string {
-  const positive = label?.type === "Rating" ? `positive from ${label.positive_from}` : "positive where it is 1 or true";
+function findingsOf({ user, item, time, areSessions }: Columns, guessed: GuessedLabel | null): string {
   const times = time === null ? "no time, so all interactions get the same" : `time ${time}`;
-  const labels = label === null ? "no label, so every row is positive" : `label ${label.name} (${positive})`;
+  const labels = guessed === null ? "no label, so every row is positive" : meaningOf(guessed);
   return `The columns: ${areSessions ? "session" : "user"} ${user}, item ${item}, ${times}, ${labels}.`;
+}
+
+function meaningOf({ label, positiveFraction }: GuessedLabel): string {
+  if (label.type !== "Rating") return `label ${label.name} (positive where it is 1 or true)`;
+  const share = `${Math.round(positiveFraction * 100)} % of the rows`;
+  return `label ${label.name} (positive from ${label.positive_from}: ${share})`;
 }

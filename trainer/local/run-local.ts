@@ -10,11 +10,11 @@ import { issueKey } from "../store/key-store.ts";
 import { s3Store } from "../store/s3-store.ts";
 import { writeDemoShop } from "./demo-shop.ts";
 import { ensureModel } from "./ensure-model.ts";
-import { sentence } from "./local-error.ts";
+import { LocalError, sentence } from "./local-error.ts";
 import { type LocalServices, startServices } from "./local-services.ts";
 import { describeFiles, type LocalSource } from "./local-source.ts";
 import { LOCAL_CUSTOMER, readLocalService, writeLocalService } from "./local-state.ts";
-import { callService } from "./service-client.ts";
+import { callService, type Service } from "./service-client.ts";
 import { showEvent } from "./show-event.ts";
 import { showRankings } from "./show-rankings.ts";
 import type { StartOptions } from "./start-flags.ts";
@@ -52,7 +52,7 @@ export async function runLocal(options: StartOptions, world: LocalWorld): Promis
 
     print("Starting the edge and the trainer.");
     services = await startServices({ ...options, folders: source.folders, environment });
-    await Promise.race([services.failed, useServices(services, { state, source, world })]);
+    await Promise.race([services.failed, useServices(services, { state, source, world, isExit: options.exit })]);
     if (options.exit) return;
     print(`\nUp until Ctrl-C. The edge is ${services.edgeUrl}, the trainer ${services.trainerUrl}.`);
     await Promise.race([services.failed, signal.aborted || once(signal, "abort")]);
@@ -66,7 +66,7 @@ export async function runLocal(options: StartOptions, world: LocalWorld): Promis
 /** Issues the key, writes local.json, trains the model and prints example rankings. */
 async function useServices(
   services: LocalServices,
-  { state, source, world }: { state: string; source: LocalSource; world: LocalWorld },
+  { state, source, world, isExit }: { state: string; source: LocalSource; world: LocalWorld; isExit: boolean },
 ): Promise<void> {
   const { print, signal } = world;
   const { edgeUrl, trainerUrl } = services;
@@ -79,9 +79,27 @@ async function useServices(
   print(`Watch it in the console: ${consoleAddress(service, "/")}`);
   const record = await ensureModel(service, source, print);
   if (record.data) print(summaryOf(record));
+  const user = await showExamples(service, source, { record, print }).catch((error: unknown) => {
+    if (isExit || !(error instanceof LocalError)) throw error;
+    print(`\nAn example could not be shown: ${error.message}`); // the model is trained, so the service stays up
+    return undefined;
+  });
+  print(
+    `\nTry it in the console: ${consoleAddress(service, `/models/${record.model_name}/try`, user ? { user } : {})}`,
+  );
+}
+
+type Shown = { readonly record: ModelRecord; readonly print: (line: string) => void };
+
+/** Prints example rankings and the effect of an event. Returns the user of the examples, if there is one. */
+async function showExamples(
+  service: Service,
+  source: LocalSource,
+  { record, print }: Shown,
+): Promise<string | undefined> {
   const user = await showRankings(service, source, { attributes: record.data?.item_attributes ?? [], print });
   await showEvent(service, source, { visitor: `visitor-${Date.now().toString(36)}`, print });
-  print(`\nTry it in the console: ${consoleAddress(service, `/models/${record.model_name}/try`, { user })}`);
+  return user;
 }
 
 /** The address of a page of the console. The key follows `#`, so the browser sends it to nobody; the console removes it. */

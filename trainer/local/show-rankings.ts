@@ -17,15 +17,21 @@ const PAUSE_MS = 500;
 
 /**
  * Prints the lists of three example calls with the curl line of each: a known user, an anonymous session, and a filter. Then says why
- * the first item is there, and which items are similar to it. Returns the user's id.
+ * the first item is there, and which items are similar to it. Returns the user's id; undefined if no
+ * row names a user, and nothing is shown.
  */
 export async function showRankings(
   service: Service,
   source: LocalSource,
   { attributes, print }: Output,
-): Promise<string> {
+): Promise<string | undefined> {
   const path = `/v0/models/${source.body.model_name}/rank`;
-  const { id, latest } = await sampleUser(source);
+  const user = await sampleUser(source);
+  if (user === undefined) {
+    print(`\nNo row of ${source.interactions.path} names a user and an item, so there is no list to show.`);
+    return undefined;
+  }
+  const { id, latest } = user;
   const show = async (example: Example) => {
     const { ids, strategy } = await rank(service, example);
     const lines = (await titlesOf(source, ids)).map(
@@ -38,8 +44,8 @@ export async function showRankings(
   const named = async (ids: readonly string[]) =>
     (await titlesOf(source, ids)).map(({ item, title }) => title || item).join(", ");
   print(`\nThe latest items of user ${id}: ${await named(latest)}.`);
-  const user = encodeURIComponent(id);
-  const [first = ""] = await show({ title: `For the user ${id}`, path: `${path}?user_id=${user}&limit=10` });
+  const userParameter = encodeURIComponent(id);
+  const [first = ""] = await show({ title: `For the user ${id}`, path: `${path}?user_id=${userParameter}&limit=10` });
   const session = { interactions: latest.slice(-3).map((item_id) => ({ item_id })), limit: 5 };
   await show({ title: "For an anonymous session with the same latest items", path, body: session });
   const retrieval = filterOf((await itemsOf(source, [first])).get(first), attributes);
@@ -47,7 +53,7 @@ export async function showRankings(
   await show({ title, path, body: { user_id: id, retrieval, limit: 5 } });
   if (first === "") return id;
   const like = `/v0/models/${source.body.model_name}/similar_items?item_id=${encodeURIComponent(first)}&limit=3`;
-  const reasons = await reasonsOf(service, `${path}?user_id=${user}&limit=1&return=reasons`);
+  const reasons = await reasonsOf(service, `${path}?user_id=${userParameter}&limit=1&return=reasons`);
   const similar = (await rank(service, { path: like })).ids;
   const because = reasons.length > 0 ? `, because of ${await named(reasons)}` : "";
   print(`\n${await named([first])} is first for user ${id}${because}. Similar to it: ${await named(similar)}.`);
@@ -61,15 +67,22 @@ async function reasonsOf(service: Service, path: string): Promise<string[]> {
   return items.flatMap(({ reasons }) => reasons.map(({ item_id }) => String(item_id)));
 }
 
-/** The user whose number of interactions is nearest to HISTORY_WANTED, with the latest items, oldest first. */
-export async function sampleUser({ interactions, columns }: LocalSource): Promise<{ id: string; latest: string[] }> {
+/**
+ * The user whose number of interactions is nearest to HISTORY_WANTED, with the latest items, oldest first and each once. Undefined if no
+ * row names a user.
+ */
+export async function sampleUser({
+  interactions,
+  columns,
+}: LocalSource): Promise<{ id: string; latest: string[] } | undefined> {
   const [user, item] = [columns.user, columns.item].map((column) => `CAST(${identifier(column)} AS VARCHAR)`);
-  const order = columns.time === null ? "" : `ORDER BY ${identifier(columns.time)}`;
+  const time = columns.time === null ? "0" : `max(${identifier(columns.time)})`;
   const [found] = await interactions.query(
-    `SELECT ${user} AS id, list(${item} ${order})[-${LATEST_SHOWN}:] AS latest
-     FROM ${interactions.name} GROUP BY 1 ORDER BY abs(count(*) - ${HISTORY_WANTED}), 1 LIMIT 1`,
+    `SELECT id, list(item ORDER BY time, item)[-${LATEST_SHOWN}:] AS latest
+     FROM (SELECT ${user} AS id, ${item} AS item, ${time} AS time, count(*) AS rows FROM ${interactions.name} GROUP BY 1, 2)
+     WHERE trim(id) <> '' AND trim(item) <> '' GROUP BY 1 ORDER BY abs(sum(rows) - ${HISTORY_WANTED}), 1 LIMIT 1`,
   );
-  return found as { id: string; latest: string[] };
+  return found as { id: string; latest: string[] } | undefined;
 }
 
 /** The items with their titles, empty where there is none. */

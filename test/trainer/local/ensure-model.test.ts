@@ -29,12 +29,14 @@ const idle = record("ACTIVE", "IDLE");
 /** Runs against a service that answers view requests in this order, the last one for ever. */
 async function against(views: (object | 404)[], { patched = idle, changedMs = 0 } = {}) {
   const calls: string[] = [];
+  const bodies: string[] = [];
   let view = 0;
   const server = createServer((request, response) => {
     const answer = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body));
     const next = views[Math.min(view, views.length - 1)]!;
     if (request.method === "GET") view++;
     else calls.push(`${request.method} ${request.url}`);
+    request.on("data", (bytes) => bodies.push(String(bytes)));
     if (request.method === "GET") next === 404 ? answer(404, {}) : answer(200, next);
     else if (request.method === "PATCH") answer(200, patched);
     else answer(request.url!.endsWith("/train") ? 202 : 201, record("SCHEDULING", "SCHEDULED"));
@@ -44,7 +46,7 @@ async function against(views: (object | 404)[], { patched = idle, changedMs = 0 
   const { signal } = new AbortController();
   const service = { edgeUrl: `http://127.0.0.1:${port}`, apiKey: "rk_key", signal };
   const source = {
-    body: { model_name: "films", connector_configs: [], schema: {} },
+    body: { model_name: "films", connector_configs: [], schema: { user: { id: "u" }, item: { id: "i" } } },
     changedMs,
   } as unknown as LocalSource;
   const lines: string[] = [];
@@ -52,7 +54,7 @@ async function against(views: (object | 404)[], { patched = idle, changedMs = 0 
   const result = await ensureModel(service, source, print, 1).catch((error: Error) => error);
   server.closeAllConnections();
   server.close();
-  return { result, calls, lines };
+  return { result, calls, bodies, lines };
 }
 
 test("a missing model is created and followed until it is trained", async () => {
@@ -67,6 +69,13 @@ test("a model on unchanged files is not trained again", async () => {
   expect(result).toMatchObject({ status: "ACTIVE" });
   expect(calls).toEqual(["PATCH /v0/models/films"]);
   expect(lines).toEqual([`The model "films" exists, trained ${TRAINED_AT}.`]);
+});
+
+test("what the files no longer have is removed from the model", async () => {
+  const source = { connector_id: "items", query: "SELECT 1" };
+  const { input_schema } = idle;
+  const { bodies } = await against([{ ...idle, input_schema: { ...input_schema, item: { id: "i", source } } }]);
+  expect(JSON.parse(bodies[0]!).schema).toMatchObject({ item: { source: null } });
 });
 
 test("files that changed after the training start a new one", async () => {

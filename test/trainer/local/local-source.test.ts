@@ -36,10 +36,23 @@ test("a file becomes a model named after it, with guessed columns", async () => 
   expect(source.columns).toMatchObject({ user: "user_id", item: "item_id", time: "timestamp" });
   expect(source.body.schema.interaction.label).toEqual({ type: "Rating", name: "rating", positive_from: 4 });
   ModelSpec.parse(source.body);
-  const columns = "user user_id, item item_id, time timestamp, label rating (positive from 4)";
+  const columns = "user user_id, item item_id, time timestamp, label rating (positive from 4: 67 % of the rows)";
   expect(source.findings).toBe(`The columns: ${columns}.`);
   const query = source.body.schema.interaction.source.query;
   expect((await source.interactions.query(query)).map((row) => row.user_id)).toEqual(["u1", "u1", "u2"]);
+});
+
+test.each([
+  ["-1,-1,-1,1", 1, "25 %"],
+  ["0,0,0,2", 1, "25 %"],
+  ["1,1,1,5", 5, "25 %"],
+  ["1,2,NaN,5", 2, "50 %"],
+])("labels %s are positive from %d", async (labels, positive_from, share) => {
+  const rows = labels.split(",").map((label, i) => `u${i},i${i},${100 + i},${label}`);
+  const text = `user_id,item_id,created_at,rating\n${rows.join("\n")}\n`;
+  const source = await describeFiles(await given({ "rated.csv": text }), access());
+  expect(source.body.schema.interaction.label).toMatchObject({ type: "Rating", positive_from });
+  expect(source.findings).toMatch(`positive from ${positive_from}: ${share} of the rows`);
 });
 
 test("a file whose users are sessions becomes a model of sessions", async () => {

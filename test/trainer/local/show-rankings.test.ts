@@ -34,6 +34,19 @@ test("the user with a medium history is chosen, with the latest items, oldest fi
   expect(await sampleUser(source)).toEqual({ id: "u2", latest: ["i25", "i26", "i27", "i28", "i29"] });
 });
 
+async function sampleOf(rows: readonly string[]) {
+  await writeFile(join(root, "rows.csv"), ["user_id,item_id,created_at", ...rows].join("\n"));
+  const files = { interactions: join(root, "rows.csv"), items: null, users: null, columns: {} };
+  return await sampleUser(await describeFiles(files, { model: null, tempDirectory: root, signal }));
+}
+
+test("rows without a user are nobody's history, and repeated rows are one item", async () => {
+  const anonymous = range(30).map((i) => `,i${i},${i}`);
+  const repeated = ["u1,a,1", "u1,b,2", "u1,b,2", "u1,b,2", "u1,c,3"];
+  expect(await sampleOf([...anonymous, ...repeated])).toEqual({ id: "u1", latest: ["a", "b", "c"] });
+  expect(await sampleOf(anonymous)).toBe(undefined);
+});
+
 test("items are found by the id of the interactions", async () => {
   expect([...(await itemsOf(source, ["i1", "nothing"])).keys()]).toEqual(["i1"]);
   expect((await itemsOf(source, ["i1"])).get("i1")).toMatchObject({ title: 'Item "1"', tags: "plain|red" });

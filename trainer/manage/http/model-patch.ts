@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isObject, mergePatch } from "../../../shared/merge-patch.ts";
-import { ModelSpec } from "../../../shared/model-spec.ts";
+import { type Label, ModelSpec } from "../../../shared/model-spec.ts";
 import { parseWith, problemOf } from "../../../shared/parse-request.ts";
 import { Problem } from "../../../shared/problem.ts";
 
@@ -18,10 +18,25 @@ export const ModelPatch = z.strictObject({
 export const HIDE_SOURCES = { hidden: "connector_configs" } as const;
 
 /** The spec after the patch. Throws Problem when the result is not a whole spec, or the patch has unknown fields. */
-export function patchedSpec(spec: ModelSpec, patch: z.infer<typeof ModelPatch>): ModelSpec {
+export function patchedSpec(stored: ModelSpec, patch: z.infer<typeof ModelPatch>): ModelSpec {
+  const spec = withoutFormerLabel(stored, patch);
   const next = parseWith(ModelSpec, mergePatch(spec, patch), HIDE_SOURCES); // throws with every fault of the result
   refuseUnknownFields(mergePatch(spec, patch, "kept"));
   return next;
+}
+
+/**
+ * The spec without the fields of its label's type, if the patch gives the label another type: `{"type": "Binary"}` is then enough. A field
+ * that the patch removes by null stays until then.
+ */
+function withoutFormerLabel(spec: ModelSpec, { schema }: z.infer<typeof ModelPatch>): ModelSpec {
+  const { interaction } = schema ?? {};
+  const label = isObject(interaction) ? interaction.label : undefined;
+  const former = spec.schema.interaction.label;
+  if (!isObject(label) || label.type === undefined || label.type === former.type) return spec;
+  const kept = Object.entries(former).filter(([name]) => name === "name" || label[name] === null);
+  const stripped = Object.fromEntries(kept) as Label;
+  return { ...spec, schema: { ...spec.schema, interaction: { ...spec.schema.interaction, label: stripped } } };
 }
 
 /** A misspelt name with null would otherwise remove nothing, and nobody would notice. */
