@@ -4,10 +4,11 @@ import { guessColumns, guessSessionColumn } from "../../shared/guess-columns.ts"
 import { guessLabel, type LabelFacts } from "../../shared/guess-label.ts";
 import { type Label, ModelName } from "../../shared/model-spec.ts";
 import { connect } from "../read/connectors/connect.ts";
-import { jsonRows } from "../read/connectors/connector.ts";
+import { type Connector, jsonRows } from "../read/connectors/connector.ts";
 import { findFiles } from "../read/connectors/duckdb/files.ts";
 import { fileSettings } from "../read/connectors/file/file-settings.ts";
 import { identifier } from "../read/connectors/sql-text.ts";
+import { idText } from "../read/rules/id-expression.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { LocalError, sentence } from "./local-error.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";
@@ -24,6 +25,8 @@ export type Table = {
   readonly columns: readonly string[];
   /** The first rows of a query, read by the same connector that the trainer uses. */
   query(sql: string): Promise<readonly Row[]>;
+  /** The rows of a query over the file, as an expression after FROM. Ids are the texts that a training uses for them. */
+  withIds(sql: string): Promise<string>;
 };
 
 /** A model described by files on this machine. */
@@ -36,7 +39,8 @@ type Columns = {
   /** Whether the users are sessions, by the name of their column. */
   readonly areSessions: boolean;
 };
-type Access = { readonly tempDirectory: string; readonly signal: AbortSignal };
+/** `idColumns` are those whose ids are read as they are written, once they are known. */
+type Access = { readonly tempDirectory: string; readonly signal: AbortSignal; readonly idColumns: string[] };
 
 const SAMPLE_ROWS = 50;
 
@@ -47,14 +51,16 @@ const SAMPLE_ROWS = 50;
  */
 export async function describeFiles(
   files: GivenFiles,
-  { model, ...access }: Access & { readonly model: string | null },
+  { model, ...given }: Omit<Access, "idColumns"> & { readonly model: string | null },
 ) {
+  const access = { ...given, idColumns: [] as string[] };
   try {
     const interactions = await tableOf(files.interactions, access);
     const items = files.items === null ? null : await tableOf(files.items, access);
     const users = files.users === null ? null : await tableOf(files.users, access);
     const columns = guessColumns(interactions.columns, files.columns);
     if (columns.kind === "unclear") throw new LocalError(`${columns.reasons.join("; ")}.`);
+    access.idColumns.push(columns.user, columns.item);
     const guessed = columns.label === null ? null : await labelOf(interactions, columns.label);
     const areSessions = guessSessionColumn([columns.user]) !== undefined;
     const tables = [interactions, items, users].filter((table) => table !== null);
@@ -81,24 +87,31 @@ export async function describeFiles(
   }
 }
 
-async function tableOf(given: string, { tempDirectory, signal }: Access): Promise<Table> {
+async function tableOf(given: string, { tempDirectory, signal, idColumns }: Access): Promise<Table> {
   const path = await realpath(given);
   const folders = [dirname(path)];
   const [file] = await findFiles(path, folders);
-  const read = async (sql: string) => {
-    const context = { customer: LOCAL_CUSTOMER, settings: fileSettings(folders, tempDirectory) };
+  const connected = async <Result>(work: (connector: Connector) => Promise<Result>) => {
+    const context = { customer: LOCAL_CUSTOMER, settings: fileSettings(folders, tempDirectory), idColumns };
     const connector = await connect({ type: "File", location: path }, context);
-    try {
+    return await work(connector).finally(() => connector.close());
+  };
+  const read = (sql: string) =>
+    connected(async (connector) => {
       const source = await connector.read(sql, { signal, limit: SAMPLE_ROWS });
       return { columns: source.columns.map((column) => column.name), rows: await jsonRows(source) };
-    } finally {
-      await connector.close();
-    }
-  };
+    });
+  const withIds = (sql: string) =>
+    connected(async (connector) => {
+      const { columns } = await connector.inspect(sql, signal);
+      const ids = columns.filter((column) => idColumns.includes(column.name));
+      const texts = ids.map((column) => [idText(identifier(column.name), column.type), identifier(column.name)]);
+      return `(SELECT * REPLACE (${texts.map(([text, id]) => `${text} AS ${id}`).join(", ")}) FROM (\n${sql}\n))`;
+    });
   const name = identifier(file!.table);
   const { columns, rows } = await read(`SELECT * FROM ${name} LIMIT 1`);
   if (rows.length === 0) throw new LocalError(`${given} has no rows.`);
-  return { path, name, columns, query: async (sql) => (await read(sql)).rows };
+  return { path, name, columns, query: async (sql) => (await read(sql)).rows, withIds };
 }
 
 type GuessedLabel = { readonly label: Label; readonly positiveFraction: number };

@@ -75,11 +75,12 @@ export async function sampleUser({
   interactions,
   columns,
 }: LocalSource): Promise<{ id: string; latest: string[] } | undefined> {
-  const [user, item] = [columns.user, columns.item].map((column) => `CAST(${identifier(column)} AS VARCHAR)`);
+  const [user, item] = [columns.user, columns.item].map(identifier);
   const time = columns.time === null ? "0" : `max(${identifier(columns.time)})`;
+  const table = await interactions.withIds(`FROM ${interactions.name}`);
   const [found] = await interactions.query(
     `SELECT id, list(item ORDER BY time, item)[-${LATEST_SHOWN}:] AS latest
-     FROM (SELECT ${user} AS id, ${item} AS item, ${time} AS time, count(*) AS rows FROM ${interactions.name} GROUP BY 1, 2)
+     FROM (SELECT ${user} AS id, ${item} AS item, ${time} AS time, count(*) AS rows FROM ${table} GROUP BY 1, 2)
      WHERE trim(id) <> '' AND trim(item) <> '' GROUP BY 1 ORDER BY abs(sum(rows) - ${HISTORY_WANTED}), 1 LIMIT 1`,
   );
   return found as { id: string; latest: string[] } | undefined;
@@ -95,8 +96,8 @@ export async function titlesOf(source: LocalSource, ids: readonly string[]) {
 /** The rows of these items by id; empty without an items table. */
 export async function itemsOf(source: LocalSource, ids: readonly string[]): Promise<ReadonlyMap<string, Row>> {
   if (source.items === null || ids.length === 0) return new Map();
-  const id = `CAST(${identifier(source.columns.item)} AS VARCHAR)`;
-  const table = `(${source.body.schema.item.source!.query})`;
+  const id = identifier(source.columns.item);
+  const table = await source.items.withIds(source.body.schema.item.source!.query);
   const rows = await source.items.query(
     `SELECT ${id} AS shown_id, * FROM ${table} WHERE ${id} IN (${ids.map(literal).join(", ")})`,
   );

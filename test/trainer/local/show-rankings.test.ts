@@ -47,6 +47,20 @@ test("rows without a user are nobody's history, and repeated rows are one item",
   expect(await sampleOf(anonymous)).toBe(undefined);
 });
 
+test("ids are asked for as a training stores them", async () => {
+  const rows = [
+    ["12.0", "501.10"],
+    ["12.0", "501.1"],
+    ["13.0", "7"],
+  ].map(([user, item], i) => `${user},${item},${1000 + i}`);
+  await writeFile(join(root, "points.csv"), ["user_id,item_id,created_at", ...rows].join("\n"));
+  await writeFile(join(root, "catalog.csv"), "id,title\n501.10,Ten\n501.1,One\n");
+  const files = { interactions: join(root, "points.csv"), items: join(root, "catalog.csv"), users: null, columns: {} };
+  const points = await describeFiles(files, { model: "points", tempDirectory: root, signal });
+  expect(await sampleUser(points)).toEqual({ id: "12", latest: ["501.10", "501.1"] });
+  expect((await itemsOf(points, ["501.10"])).get("501.10")).toMatchObject({ title: "Ten" });
+});
+
 test("items are found by the id of the interactions", async () => {
   expect([...(await itemsOf(source, ["i1", "nothing"])).keys()]).toEqual(["i1"]);
   expect((await itemsOf(source, ["i1"])).get("i1")).toMatchObject({ title: 'Item "1"', tags: "plain|red" });

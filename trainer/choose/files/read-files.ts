@@ -73,11 +73,12 @@ const REJECTED_FRACTION_MAX = 0.5;
 export async function readFiles(files: FilesToRead, signal: AbortSignal): Promise<TrainAndTest> {
   const workDirectory = await mkdtemp(join(tmpdir(), "shortlist-files-"));
   const staging = await openStaging({ workDirectory, memoryMb: MEMORY_MB, signal });
-  const context: Context = { staging, workDirectory, signal, opened: [] };
+  const context: Context = { staging, workDirectory, signal, opened: [], idColumns: [] };
   try {
     const train = await openTable(context, files.train, "train");
     const test = await openTable(context, files.test, "test", train.wasLists);
     const columns = columnsOf(train, files);
+    context.idColumns.push(columns.user, columns.item);
     const trainRows = await aboutFile(files.train, () => stageInteractions(context, train, "train", columns));
     const testRows = await aboutFile(files.test, () => stageInteractions(context, test, "test", columns));
     const acceptedSql = "(FROM train_rows UNION ALL FROM test_rows)";
@@ -122,6 +123,8 @@ type Context = {
   readonly signal: AbortSignal;
   /** Connectors to close at the end. */
   readonly opened: Connector[];
+  /** Columns whose ids are read as they are written, once they are known. */
+  readonly idColumns: string[];
 };
 
 /** A file as a table of the File connector. */
@@ -134,13 +137,13 @@ type Table = {
 };
 
 async function openTable(context: Context, path: string, name: string, areLists = false): Promise<Table> {
-  const { workDirectory, signal, opened } = context;
+  const { workDirectory, signal, opened, idColumns } = context;
   return await aboutFile(path, async () => {
     const { path: plain, wasLists } = await plainTable(await realpath(path), { name, workDirectory, areLists });
     const folders = [dirname(plain)];
     const [file] = await findFiles(plain, folders);
     const settings = fileSettings(folders, workDirectory);
-    const connector = await connectFile({ type: "File", location: plain }, { customer: "local", settings });
+    const connector = await connectFile({ type: "File", location: plain }, { customer: "local", settings, idColumns });
     opened.push(connector);
     const { columns } = await connector.inspect(`FROM ${identifier(file!.table)}`, signal);
     return { path, connector, name: file!.table, columns: columns.map((column) => column.name), wasLists };

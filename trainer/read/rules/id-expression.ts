@@ -70,4 +70,8 @@ export function idExpression(column: string, type: DuckDBType, which: "user" | "
   }
 }
 
+/** SQL of the text that a training uses for an id, from a column of this type; NULL where the type cannot be an id. */
+export const idText = (column: string, type: DuckDBType): string =>
+  idExpression(column, type, "user")?.text.replaceAll(/\bkey\b/g, () => column) ?? "NULL";
+
 const textParts = (text: string) => ({ text, bytes: `strlen(${text})`, hasNul: `contains(${text}, chr(0))` });

@@ -64,6 +64,16 @@ test("an id is the same whatever the type of its column in either file", async (
   expect((await rows(numbers, later)).test).toEqual(["10 a 0", "11 b 0"]);
   expect((await rows(numbers, file("csv", "user_id,item_id\n10,a\nann,b\n"))).test).toEqual(["10 a 0", "ann b 0"]);
 });
+test("ids that a number would change are read as they are written", async () => {
+  const found = await rows(
+    file("csv", "user_id,item_id\n1.1,0x0A\n1.10,7\n"),
+    file("csv", "user_id,item_id\n1.10,0x0A\n2.5,8\n"),
+  );
+  expect([found.train, found.test]).toEqual([
+    ["1.1 0x0A 0", "1.10 7 0"],
+    ["1.10 0x0A 0", "2.5 8 0"],
+  ]);
+});
 test("each file may write its times in its own way", async () => {
   const later = "user_id,item_id,ts\nann,c,2023-11-14T22:13:20Z\n";
   expect((await rows(file("csv", TRAIN), file("csv", later))).test).toEqual(["ann c 1700000000"]);
