@@ -17,6 +17,7 @@ import type { Call } from "./openapi-call.ts";
 import { CALLS } from "./openapi-calls.ts";
 import { errorForLog, problemOf, problemResponse } from "./problem-response.ts";
 import { rankByBody, rankByQuery, readAhead, similarByBody, similarByQuery } from "./rank-route.ts";
+import { RefusedCall } from "./ranking/capacity.ts";
 import type { ObjectCache } from "./reading/cached-objects.ts";
 import { requestEntry, writeLog } from "./request-log.ts";
 import type { VersionLoader } from "./versions/snapshot-cache.ts";
@@ -79,6 +80,7 @@ export function createApp(loader: VersionLoader, cache?: ObjectCache): Hono<Edge
     return problemResponse(new Problem("not_found", detail), c.get("requestId"));
   });
   app.onError((error, c) => {
+    if (error instanceof RefusedCall) c.set("isLoggedTogether", true);
     const problem = problemOf(error);
     c.set("refusal", problem.code);
     const answer = problemResponse(problem, c.get("requestId"));

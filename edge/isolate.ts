@@ -13,7 +13,7 @@ import { refreshedCache } from "./reading/refreshed-cache.ts";
 import { READ_LOCK_MS, type RequestAccess } from "./reading/waiting.ts";
 import { BODY_MS_MAX } from "./request-body.ts";
 import { erasedLists } from "./versions/erased-lists.ts";
-import { type LiveVersion, livePointers, type WaitingModel } from "./versions/live-pointers.ts";
+import { livePointers, type PointerAhead } from "./versions/live-pointers.ts";
 import { scenarios } from "./versions/scenarios.ts";
 import { snapshotCache, type VersionLoader } from "./versions/snapshot-cache.ts";
 
@@ -26,12 +26,8 @@ export type EdgeEnv = {
     access: RequestAccess;
     /** Absent before the key is checked. */
     caller?: Caller;
-    /** The model that a rank call reads while its key is read. It belongs to the customer that the key had before. */
-    ahead?: {
-      readonly customer: string;
-      readonly modelName: string;
-      readonly target: Promise<LiveVersion | WaitingModel>;
-    };
+    /** What a rank call reads while its key is read. */
+    ahead?: PointerAhead;
     /** The call was refused for want of capacity, and is counted in one line of the log with others. */
     isLoggedTogether?: true;
     /** The code of the problem that the call was refused with. */

@@ -1,10 +1,8 @@
-import type { Context } from "hono";
 import type { RankParameters } from "../shared/api.ts";
 import { attributesOf } from "../shared/attribute-values.ts";
 import { rankIdOf } from "../shared/events/rank-id.ts";
 import { type ItemIndex, itemIdToJson } from "../shared/ids.ts";
 import type { RankAnswer } from "../shared/rank.ts";
-import type { EdgeEnv } from "./isolate.ts";
 import type { LoadedVersion } from "./versions/load-version.ts";
 
 /** The beginning of a UUID, with 60 random bits. A whole one would make the name longer than an event may send. */
@@ -13,31 +11,57 @@ const RANDOM_CHARACTERS = 18;
 /** Scores, shares and ages are rounded to four decimals. */
 const rounded = (value: number) => Math.round(value * 1e4) / 1e4;
 
-type Ranked = { readonly answer: RankAnswer; readonly parameters: RankParameters };
+type Ranked = {
+  readonly parameters: RankParameters;
+  readonly ranked: RankAnswer;
+  /** Headers that the steps before have made. */
+  readonly headers: Readonly<Record<string, string>>;
+};
 
-/** An array of item ids or, if the call asks for more, an object. */
-export function rankAnswer(c: Context<EdgeEnv>, loaded: LoadedVersion, { answer, parameters }: Ranked): Response {
-  const { strategy, items, history, ignoredInteractions, unknownItems } = answer;
+export type AnswerParts = {
+  readonly headers: Readonly<Record<string, string>>;
+  /** An array of item ids or, if the call asks for more, an object. */
+  readonly body: object;
+  /** How the call was answered, for the log. */
+  readonly logged: Readonly<Record<string, string | number>>;
+};
+
+/** The answer to a rank call. */
+export function answerParts(loaded: LoadedVersion, { parameters, ranked, headers }: Ranked): AnswerParts {
+  const { strategy, items, ignoredInteractions, unknownItems } = ranked;
   const { version } = loaded.target.live;
   const rankId = rankIdOf(version, crypto.randomUUID().slice(0, RANDOM_CHARACTERS));
-  c.header("x-rank-id", rankId);
-  c.header("x-model-version", version);
-  c.header("x-rank-strategy", strategy);
-  c.header("x-ignored-interactions", String(ignoredInteractions));
-  if (parameters.itemIds || parameters.shaping?.pinned) c.header("x-unknown-items", String(unknownItems));
-  c.set("ranked", { version, rank_id: rankId, strategy, item_count: items.length });
+  const hasNames = parameters.itemIds !== undefined || parameters.shaping?.pinned !== undefined;
+  return {
+    headers: {
+      ...headers,
+      "x-rank-id": rankId,
+      "x-model-version": version,
+      "x-rank-strategy": strategy,
+      "x-ignored-interactions": String(ignoredInteractions),
+      ...(hasNames && { "x-unknown-items": String(unknownItems) }),
+    },
+    body: bodyOf(loaded, { parameters, ranked, rankId }),
+    logged: { version, rank_id: rankId, strategy, item_count: items.length },
+  };
+}
+
+type Answered = { readonly parameters: RankParameters; readonly ranked: RankAnswer; readonly rankId: string };
+
+function bodyOf(loaded: LoadedVersion, { parameters, ranked, rankId }: Answered): object {
+  const { items, history } = ranked;
   const idOf = (item: ItemIndex) => itemIdToJson(loaded.catalog.idAt(item), loaded.catalog.itemIdType);
-  if (parameters.details === undefined) return c.json(items.map(idOf));
+  if (parameters.details === undefined) return items.map(idOf);
   const isWanted = new Set(parameters.details);
   const metadataOf = (item: ItemIndex) =>
     isWanted.has("metadata") && { metadata: loaded.attributes ? attributesOf(loaded.attributes, item) : {} };
-  return c.json({
+  return {
     items: items.map((item, i) => ({
       item_id: idOf(item),
-      ...(isWanted.has("scores") && { score: rounded(answer.scores![i]!) }),
+      ...(isWanted.has("scores") && { score: rounded(ranked.scores![i]!) }),
       ...metadataOf(item),
       ...(isWanted.has("reasons") && {
-        reasons: answer.reasons![i]!.map((reason) => ({ item_id: idOf(reason.item), share: rounded(reason.share) })),
+        reasons: ranked.reasons![i]!.map((reason) => ({ item_id: idOf(reason.item), share: rounded(reason.share) })),
       }),
     })),
     ...(isWanted.has("history") && {
@@ -46,11 +70,11 @@ export function rankAnswer(c: Context<EdgeEnv>, loaded: LoadedVersion, { answer,
         .reverse(),
     }),
     rank_id: rankId,
-    version,
-    strategy,
+    version: loaded.target.live.version,
+    strategy: ranked.strategy,
     scenario: parameters.scenario ?? null,
     arm: null,
-    ignored_interactions: ignoredInteractions,
-    unknown_items: unknownItems,
-  });
+    ignored_interactions: ranked.ignoredInteractions,
+    unknown_items: ranked.unknownItems,
+  };
 }

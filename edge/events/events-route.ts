@@ -16,7 +16,7 @@ import { requireScope } from "../auth.ts";
 import type { EdgeEnv } from "../isolate.ts";
 import { idempotencyKeyOf, jsonTextOf, readBody, refuseQuery } from "../request-body.ts";
 import { requireSignedUser } from "../web-page-keys.ts";
-import { callShardsOfUser, eventsOrProblem, eventsUntilMs, shardBinding } from "./events-of-user.ts";
+import { bindingOf, callShardsOfUser, customerShards, eventsOrProblem } from "./call-shards.ts";
 import {
   type Appended,
   callShard,
@@ -64,7 +64,7 @@ export async function viewUserEvents(c: Context<EdgeEnv>): Promise<Response> {
   const access = accessOf(c);
   const found = await eventsOrProblem("Events cannot be read right now", async () => {
     if (await c.get("isolate").erased.isErased(customer, user, access)) return [];
-    return callShardsOfUser(c, user, { access, call: (rpc) => rpc.eventsOf(user, SHOWN_MAX) });
+    return callShardsOfUser(user, shardsOfCall(c), access, (rpc) => rpc.eventsOf(user, SHOWN_MAX));
   });
   const newestFirst = found.flat().sort((a, b) => b.created_at - a.created_at);
   return c.json({ user_id: user, events: newestFirst.slice(0, SHOWN_MAX).map(shownEvent) });
@@ -74,10 +74,13 @@ export async function viewUserEvents(c: Context<EdgeEnv>): Promise<Response> {
 export async function eraseEvents(c: Context<EdgeEnv>, user: UserId): Promise<void> {
   if (c.env.EVENTS === undefined) return;
   const detail = "The user is erased from all models, but the user's events cannot be removed right now";
-  await eventsOrProblem(detail, () =>
-    callShardsOfUser(c, user, { access: accessOf(c), call: (rpc) => rpc.erase(user) }),
-  );
+  await eventsOrProblem(detail, () => callShardsOfUser(user, shardsOfCall(c), accessOf(c), (rpc) => rpc.erase(user)));
 }
+
+const shardsOfCall = (c: Context<EdgeEnv>) => ({
+  shards: customerShards(c),
+  eventShards: c.get("isolate").eventShards,
+});
 
 const accessOf = (c: Context<EdgeEnv>) => ({ ...c.get("access"), reader: c.get("isolate").reader });
 
@@ -102,7 +105,8 @@ function timeFault(secondsAhead: number): string | undefined {
 async function store(c: Context<EdgeEnv>, events: readonly SentEvent[]) {
   const { eventShards, erased } = c.get("isolate");
   const { customer } = c.get("caller")!;
-  const [shards, access] = [shardBinding(c), accessOf(c)];
+  const { timeoutMs, ...shardsOfCustomer } = customerShards(c);
+  const [shards, access] = [bindingOf(shardsOfCustomer), accessOf(c)];
   const idempotencyKey = idempotencyKeyOf(c.req.raw);
   const idOf = ({ event_id }: SentEvent, i: number) =>
     event_id ?? (idempotencyKey === "" ? crypto.randomUUID() : `${idempotencyKey}:${i}`);
@@ -125,7 +129,7 @@ async function store(c: Context<EdgeEnv>, events: readonly SentEvent[]) {
     addTo(batches, newest!, ofUser);
     for (const shard of older) addTo(earlier, shard, ofUser);
   }
-  const untilMs = eventsUntilMs(c);
+  const untilMs = access.nowMs() + timeoutMs;
   const askAll = <T>(
     of: typeof batches,
     call: (rpc: ShardRpc, place: ShardPlace, batch: EventsOfUser[]) => Promise<T>,

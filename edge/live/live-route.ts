@@ -1,7 +1,7 @@
 /** `GET /v0/live` */
 import type { Context } from "hono";
 import { requireScope } from "../auth.ts";
-import { callShards, eventsOrProblem } from "../events/events-of-user.ts";
+import { callShards, customerShards, eventsOrProblem } from "../events/call-shards.ts";
 import { shownEvent } from "../events/events-route.ts";
 import type { LiveCounts } from "../events/shard-rpc.ts";
 import type { EdgeEnv } from "../isolate.ts";
@@ -42,12 +42,13 @@ export async function viewLive(c: Context<EdgeEnv>): Promise<Response> {
   const { customer } = caller;
   const { eventShards, erased, reader } = c.get("isolate");
   const access = { ...c.get("access"), reader };
+  const ofCustomer = customerShards(c);
   const firstMinute = minuteOf(access.nowMs()) - MINUTES + 1;
   const detail = "The counts of the last hour cannot be read right now";
   const { found, newest } = await eventsOrProblem(detail, async () => {
     const [shards, [calls]] = await Promise.all([
-      callShards(c, await eventShards.all(customer, access), { access, call: (rpc) => rpc.liveCounts(firstMinute) }),
-      callShards(c, [CALLS_OBJECT], { access, call: (rpc) => rpc.callsFrom(firstMinute) }),
+      callShards(ofCustomer, await eventShards.all(customer, access), access, (rpc) => rpc.liveCounts(firstMinute)),
+      callShards(ofCustomer, [CALLS_OBJECT], access, (rpc) => rpc.callsFrom(firstMinute)),
     ]);
     const newest = shards
       .flatMap((shard) => shard.newest)

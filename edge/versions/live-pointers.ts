@@ -22,6 +22,9 @@ export type WaitingModel = NamedModel & {
   readonly notActive: Problem;
 };
 
+/** A pointer that is read while the key is read. It belongs to the customer that the key had before, which may be wrong. */
+export type PointerAhead = NamedModel & { readonly target: Promise<LiveVersion | WaitingModel> };
+
 /** Called when a requested model has no live version. Versions in memory under its name belong to a deleted model. */
 export type OnModelGone = (model: NamedModel, access: RequestAccess) => void;
 

@@ -1,0 +1,52 @@
+/** Which version a rank call uses. */
+
+import type { RankParameters } from "../../shared/api.ts";
+import { FormatError } from "../../shared/assert.ts";
+import { Problem } from "../../shared/problem.ts";
+import { popularVersion } from "../events/popular-version.ts";
+import type { Isolate } from "../isolate.ts";
+import { writeLog } from "../request-log.ts";
+import type { LiveVersion, WaitingModel } from "../versions/live-pointers.ts";
+import type { LoadedVersion } from "../versions/load-version.ts";
+import type { VersionLease } from "../versions/version-memory.ts";
+import type { RankAccess, RankCall } from "./rank-call.ts";
+
+type Sources = Pick<Isolate, "pointers" | "erased" | "versions" | "reader" | "popular" | "eventShards">;
+
+/**
+ * Leases the live version or, before the first one, its stand-in of popular items, which knows no similar items.
+ * Throws Problem model_not_found, model_not_active, artifact_unavailable, events_unavailable.
+ */
+export async function leaseVersion(
+  call: RankCall,
+  isolate: Sources,
+  { userId, similarTo }: RankParameters,
+  access: RankAccess,
+): Promise<VersionLease> {
+  // The list is read together with the pointer, but applied when the record is read, since a version may take seconds to load.
+  if (userId !== undefined) isolate.erased.prefetch(call.customer, access);
+  const target = await liveVersion(call, isolate, access);
+  if (target.live !== null) {
+    const { versions, reader } = isolate; // a load has a deadline of its own, since other calls wait for it too
+    return versions.lease(target, { ...access, reader, log: writeLog }, access.untilMs);
+  }
+  if (similarTo !== undefined) throw target.notActive;
+  const loaded = await popularVersion(target, { ...isolate, shards: call.shards }, access);
+  return { loaded, release: () => {} };
+}
+
+function liveVersion(
+  { ahead, customer, modelName }: RankCall,
+  { pointers }: Pick<Isolate, "pointers">,
+  access: RankAccess,
+): Promise<LiveVersion | WaitingModel> {
+  if (ahead?.customer === customer && ahead.modelName === modelName) return ahead.target;
+  return pointers.liveVersion(customer, modelName, access);
+}
+
+/** The problem of a call for a version whose files are wrong, although they were checked; other errors stay as they are. */
+export function unlessDamaged(error: unknown, { target }: LoadedVersion): unknown {
+  if (!(error instanceof FormatError)) return error;
+  const detail = `The version ${JSON.stringify(target.live.version)} cannot rank. Try again.`;
+  return new Problem("artifact_unavailable", detail, { cause: error, retryAfterSeconds: 2 });
+}
