@@ -1,3 +1,5 @@
+import { looksLikeTime } from "./time-formats.ts";
+
 /** The roles of a table's columns, guessed from their names. */
 export type ColumnGuess =
   | {
@@ -58,8 +60,13 @@ export const guessSessionColumn = (columnNames: readonly string[]): string | und
  * Guesses the roles of columns that were not given. A given column keeps its role and is guessed for no other.
  *
  * @param columnNames In the order of the table; no name twice.
+ * @param sample Some rows. A column of times is then one whose values look like times, if there is one.
  */
-export function guessColumns(columnNames: readonly string[], given: GivenColumns = {}): ColumnGuess {
+export function guessColumns(
+  columnNames: readonly string[],
+  given: GivenColumns = {},
+  sample: readonly Readonly<Record<string, unknown>>[] = [],
+): ColumnGuess {
   const unknown = Object.entries(given).filter(([, name]) => name !== undefined && !columnNames.includes(name));
   if (unknown.length > 0) {
     const reasons = unknown.map(([role, name]) => `There is no column ${JSON.stringify(name)} for the ${role}`);
@@ -71,8 +78,13 @@ export function guessColumns(columnNames: readonly string[], given: GivenColumns
   });
   if (twice.length > 0) return { kind: "unclear", reasons: twice };
   const free = new Set(columnNames.filter((name) => !Object.values(given).includes(name)));
+  const areTimes = (column: string) => {
+    const values = sample.map((row) => row[column]).filter((value) => value !== null && value !== "");
+    return values.length > 0 && values.filter(looksLikeTime).length * 2 > values.length;
+  };
   const guess = (role: Role): string | undefined => {
-    const found = given[role] ?? bestOf(NAMES[role], [...free]);
+    const readable = role === "time" ? bestOf(NAMES.time, [...free].filter(areTimes)) : undefined;
+    const found = given[role] ?? readable ?? bestOf(NAMES[role], [...free]);
     if (found !== undefined) free.delete(found);
     return found;
   };

@@ -103,8 +103,20 @@ export const ModelSchema = z.strictObject({
   item: Entity,
   interaction: z.strictObject({
     created_at: Column.meta({
-      description: "The column of the time: a timestamp, ISO 8601 (UTC without a zone), or epoch seconds or finer.",
+      description:
+        "The column of the time: a timestamp, ISO 8601 (UTC without a zone), epoch seconds or finer, digits of a day such as 20241231, or " +
+        "one written format, which is found from all rows.",
     }),
+    created_at_format: z
+      .string()
+      .max(60)
+      .regex(/%/, "must be a format of strptime, such as %d/%m/%Y %H:%M")
+      .optional()
+      .meta({
+        description:
+          "How times are written that are texts, as for strptime. Needed only where day and month could be either.",
+        examples: ["%d/%m/%Y", "%m/%d/%Y %I:%M %p"],
+      }),
     label: Label,
     source: Source,
     session_id: Column.optional().meta({

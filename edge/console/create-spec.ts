@@ -152,7 +152,7 @@ export function guessesFor(form: CreateForm, names: readonly string[], sample: r
   const { user, item, time, label } = form.columns;
   if ([user, item, time, label].every((name) => name === null || names.includes(name)))
     return { positiveFrom: form.positiveFrom ?? ratingIn(sample, label) };
-  const guess = guessColumns(names);
+  const guess = guessColumns(names, {}, sample);
   if (guess.kind === "unclear") return {};
   const { kind: _, ...columns } = guess;
   return { columns, positiveFrom: ratingIn(sample, columns.label) };

@@ -58,7 +58,8 @@ export async function describeFiles(
     const interactions = await tableOf(files.interactions, access);
     const items = files.items === null ? null : await tableOf(files.items, access);
     const users = files.users === null ? null : await tableOf(files.users, access);
-    const columns = guessColumns(interactions.columns, files.columns);
+    const sample = await interactions.query(`SELECT * FROM ${interactions.name} LIMIT ${SAMPLE_ROWS}`);
+    const columns = guessColumns(interactions.columns, files.columns, sample);
     if (columns.kind === "unclear") throw new LocalError(`${columns.reasons.join("; ")}.`);
     access.idColumns.push(columns.user, columns.item);
     const guessed = columns.label === null ? null : await labelOf(interactions, columns.label);
@@ -69,7 +70,7 @@ export async function describeFiles(
       body: creationBody(
         model ?? modelNameOf(files.interactions),
         { interactions, items, users },
-        { ...columns, label: guessed?.label ?? null, areSessions },
+        { ...columns, label: guessed?.label ?? null, areSessions, timeFormat: files.timeFormat },
       ),
       /** Folders that the trainer must be allowed to read. */
       folders: [...new Set(tables.map(({ path }) => dirname(path)))],
@@ -149,7 +150,17 @@ const EVENTS = { view: { label: true }, purchase: { label: true } };
 function creationBody(
   model_name: string,
   { interactions, items, users }: Tables,
-  { user, item, time, label, areSessions }: Columns & { readonly label: Label | null },
+  {
+    user,
+    item,
+    time,
+    label,
+    areSessions,
+    timeFormat,
+  }: Columns & {
+    readonly label: Label | null;
+    readonly timeFormat: string | undefined;
+  },
 ) {
   type Config = { readonly id: string; readonly type: string; readonly location?: string };
   const files = Object.entries({ interactions, items, users }).flatMap(([id, table]): Config[] =>
@@ -176,6 +187,7 @@ function creationBody(
       item: entity("item", item, items),
       interaction: {
         created_at: time ?? "created_at",
+        ...(timeFormat !== undefined && { created_at_format: timeFormat }),
         label: label ?? { type: "Binary", name: "label" },
         source: { connector_id: "interactions", query },
         ...(areSessions && { session_id: user }),

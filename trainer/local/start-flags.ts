@@ -11,6 +11,8 @@ export type GivenFiles = {
   readonly users: string | null;
   /** Columns of the interactions. Those that are not given are guessed. */
   readonly columns: GivenColumns;
+  /** How times are written, as for strptime; absent: it is found. */
+  readonly timeFormat?: string | undefined;
 };
 
 export type StartOptions = {
@@ -36,6 +38,7 @@ export const START_USAGE = `npm start brings up the whole service on this machin
   --item-column NAME     Columns that are not given are guessed, and the guess is printed
   --time-column NAME
   --label-column NAME
+  --time-format FORMAT   how times are written where day and month could be either, such as %d/%m/%Y
   --model NAME           name of the model (default: the file name, or demo-shop)
   --edge-port PORT       port of the edge, which answers rank calls (8787; 0 takes any free port)
   --trainer-port PORT    port of the trainer (8788; 0 takes any free port)
@@ -51,6 +54,7 @@ const OPTIONS = {
   "item-column": { type: "string" },
   "time-column": { type: "string" },
   "label-column": { type: "string" },
+  "time-format": { type: "string" },
   model: { type: "string" },
   "edge-port": { type: "string", default: "8787" },
   "trainer-port": { type: "string", default: "8788" },
@@ -68,7 +72,15 @@ const OPTIONS = {
 export async function parseStartFlags(args: readonly string[], cwd: string): Promise<StartOptions | "help"> {
   const flags = parse(args);
   if (flags.help) return "help";
-  for (const name of ["items", "users", "user-column", "item-column", "time-column", "label-column"] as const)
+  for (const name of [
+    "items",
+    "users",
+    "user-column",
+    "item-column",
+    "time-column",
+    "label-column",
+    "time-format",
+  ] as const)
     if (flags[name] !== undefined && flags.data === undefined)
       throw new LocalError(`--${name} describes your data, so it needs --data FILE.`);
   const model = ModelName.optional().safeParse(flags.model);
@@ -101,6 +113,7 @@ async function filesOf(flags: Flags & { readonly data: string }, cwd: string): P
     items: flags.items === undefined ? null : await fileOf("items", flags.items, cwd),
     users: flags.users === undefined ? null : await fileOf("users", flags.users, cwd),
     columns: { ...given("user"), ...given("item"), ...given("time"), ...given("label") },
+    timeFormat: flags["time-format"],
   };
 }
 

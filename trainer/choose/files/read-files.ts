@@ -8,7 +8,7 @@ import {
   guessSessionColumn,
 } from "../../../shared/guess-columns.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
-import type { Connector } from "../../read/connectors/connector.ts";
+import { type Connector, jsonRows } from "../../read/connectors/connector.ts";
 import { findFiles } from "../../read/connectors/duckdb/files.ts";
 import { connectFile } from "../../read/connectors/file/file.ts";
 import { fileSettings } from "../../read/connectors/file/file-settings.ts";
@@ -61,6 +61,7 @@ export class FileError extends Error {
 }
 
 const MEMORY_MB = 2048;
+const SAMPLE_ROWS = 50;
 /** A file with a larger fraction of rejected rows is refused, as in a training by default. */
 const REJECTED_FRACTION_MAX = 0.5;
 
@@ -133,6 +134,8 @@ type Table = {
   readonly connector: Connector;
   readonly name: string;
   readonly columns: readonly string[];
+  /** The first rows. */
+  readonly sample: readonly Readonly<Record<string, unknown>>[];
   readonly wasLists: boolean;
 };
 
@@ -145,14 +148,16 @@ async function openTable(context: Context, path: string, name: string, areLists 
     const settings = fileSettings(folders, workDirectory);
     const connector = await connectFile({ type: "File", location: plain }, { customer: "local", settings, idColumns });
     opened.push(connector);
-    const { columns } = await connector.inspect(`FROM ${identifier(file!.table)}`, signal);
-    return { path, connector, name: file!.table, columns: columns.map((column) => column.name), wasLists };
+    const query = `FROM ${identifier(file!.table)}`;
+    const { columns } = await connector.inspect(query, signal);
+    const sample = await jsonRows(await connector.read(query, { signal, limit: SAMPLE_ROWS }));
+    return { path, connector, name: file!.table, columns: columns.map((column) => column.name), sample, wasLists };
   });
 }
 
 function columnsOf(train: Table, { columns: given, areSessions = false }: FilesToRead): Columns {
   const user = given.user ?? (areSessions ? guessSessionColumn(train.columns) : undefined);
-  const guess = guessColumns(train.columns, { ...given, user, time: given.time ?? undefined });
+  const guess = guessColumns(train.columns, { ...given, user, time: given.time ?? undefined }, train.sample);
   if (guess.kind === "unclear") throw new FileError(`${train.path}: ${guess.reasons.join(". ")}.`);
   // A label is never guessed: without a label column given, every row is positive.
   return { ...guess, time: given.time === null ? null : guess.time, label: given.label ?? null };
@@ -197,6 +202,7 @@ async function stageInteractions(
   const ofText = { userKey: { ...checked.userKey, text: "key" }, itemKey: { ...checked.itemKey, text: "key" } };
   const lacks = (column: string | null) => column !== null && !has(column);
   const warnings = [
+    ...checked.notes,
     ...(table.wasLists ? ["each line is read as the id of a user and the ids of the user's items."] : []),
     ...(lacks(time) ? [`without the column ${JSON.stringify(time)}, rows are in the order of the file.`] : []),
     ...(lacks(label) ? [`without the column ${JSON.stringify(label)}, every row counts as positive.`] : []),

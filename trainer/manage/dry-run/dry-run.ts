@@ -74,12 +74,22 @@ export async function dryRun(
     const known = await tryInteractions(trial);
     await tryAttributes(trial, "item", known);
     await tryAttributes(trial, "user", known);
-    report.ok = report.problems.every(({ severity }) => severity !== "error");
-    return report;
+    const problems = onceEach(report.problems);
+    return { ...report, problems, ok: problems.every(({ severity }) => severity !== "error") };
   } finally {
     await staging.close();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Problems without those that say the same of another place, such as one file that two sources read. */
+function onceEach(problems: readonly DryRunProblem[]): DryRunProblem[] {
+  const first = new Map<string, DryRunProblem>();
+  for (const problem of problems) {
+    const key = `${problem.code} ${problem.message}`;
+    if (!first.has(key)) first.set(key, problem);
+  }
+  return [...first.values()];
 }
 
 type Trial = Required<DryRunOptions> & {
@@ -113,6 +123,7 @@ async function tryInteractions(trial: Trial): Promise<CheckedSample | undefined>
     const nowSeconds = Math.floor(trial.nowMs / 1000);
     const checked = await checkInteractions(staging, sample.table, spec.schema, nowSeconds);
     report.item_id_type = checked.itemIdType;
+    for (const note of checked.notes) addProblem(trial, "warning", "guessed_time", note);
     addRejected(trial, checked.rejected, sample);
     if (sample.table.rows === 0)
       addFault(trial, "error", new StageError("checking", "no_rows", "The query gives no rows"));

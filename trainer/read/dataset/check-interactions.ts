@@ -5,7 +5,7 @@ import { DUCKDB } from "../rules/duckdb-dialect.ts";
 import { type IdExpression, idExpression } from "../rules/id-expression.ts";
 import { countRejected, type Rejected } from "../rules/reject-reasons.ts";
 import { checkedRowsSql } from "../rules/row-rules.ts";
-import { stagedTimeUnit } from "./staged-times.ts";
+import { stagedTimes } from "./staged-times.ts";
 import { readRow, readStaged, type StagedTable, type Staging } from "./staging.ts";
 
 export type StagedInteractions = {
@@ -19,6 +19,8 @@ export type StagedInteractions = {
   readonly itemKey: IdExpression;
   readonly hasRatings: boolean;
   readonly hasSessions: boolean;
+  /** What was guessed about the columns, for people. */
+  readonly notes: readonly string[];
 };
 
 const FIRST_ROWS = 5;
@@ -52,10 +54,12 @@ export async function checkInteractions(
   schema: ModelSchema,
   nowSeconds: number,
 ): Promise<StagedInteractions> {
-  const rules = rulesOf(table, schema);
-  const unit = await stagedTimeUnit(staging, table.name, rules.time);
+  const given = rulesOf(table, schema);
+  const { created_at: name, created_at_format: format } = schema.interaction;
+  const { rule: time, unit, note } = await stagedTimes(staging, table.name, { name, rule: given.time, format });
+  const rules = { ...given, time };
   const checkedSql = `(${checkedRowsSql(rules, { from: table.name, row: "rowid", unit, nowSeconds })})`;
-  const rejected = await rejectedByReason(staging, checkedSql);
+  const rejected = await withExamples(staging, table, await rejectedByReason(staging, checkedSql));
   const rejectedRows = countRejected(rejected);
   // When every row is accepted, the reasons are not computed again, and a later step reads only the columns it needs.
   const acceptedSql = `(SELECT * EXCLUDE (reason) FROM ${checkedSql}${rejectedRows === 0 ? "" : " WHERE reason IS NULL"})`;
@@ -72,6 +76,7 @@ export async function checkInteractions(
     itemKey,
     hasRatings,
     hasSessions: rules.session !== undefined,
+    notes: note === undefined ? [] : [note],
   };
 }
 
@@ -106,6 +111,30 @@ async function rejectedByReason(staging: Staging, checkedSql: string): Promise<R
       { count: Number(count), firstRows: (first_rows as bigint[]).map((row) => Number(row) + 1) },
     ]),
   );
+}
+
+/** The column that a reason is about, whose values are shown. */
+const SHOWN: Readonly<Record<string, string>> = {
+  unparsable_time: "c2",
+  time_out_of_range: "c2",
+  unparsable_label: "c3",
+};
+const SHOWN_CHARACTERS = 60;
+const EXAMPLES = 3;
+
+/** The rejected rows with the first values that were refused. */
+async function withExamples(staging: Staging, { name }: StagedTable, rejected: Rejected): Promise<Rejected> {
+  const shown = Object.entries(rejected).map(async ([reason, found]) => {
+    const column = SHOWN[reason];
+    if (column === undefined) return [reason, found] as const;
+    const rows = found.firstRows.slice(0, EXAMPLES).map((row) => row - 1);
+    const values = await readStaged(
+      staging,
+      `SELECT left(CAST(${column} AS VARCHAR), ${SHOWN_CHARACTERS}) AS value FROM ${name} WHERE rowid IN (${rows.join(", ")}) ORDER BY rowid`,
+    );
+    return [reason, { ...found, examples: values.map(({ value }) => String(value)) }] as const;
+  });
+  return Object.fromEntries(await Promise.all(shown));
 }
 
 /** How ids look in answers. Ids of a column of doubles are integers if each accepted value is one. */

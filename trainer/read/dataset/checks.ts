@@ -94,8 +94,17 @@ export type RowCounts = {
 
 /** Warnings for the owner of the data. The run goes on. */
 export function warningsOf(interactions: Interactions, report: RowReport, counts: RowCounts): string[] {
-  const rejected = describeRejected(report.rejected).map((text) => `Rows left out: ${text}`);
+  const rejected = rejectedWarnings(report.rows, report.rejected);
   return [...rejected, ...interactionWarnings(interactions, report.label, counts).map(({ message }) => message)];
+}
+
+export const ROWS_LEFT_OUT = "Rows left out";
+
+/** A warning for each reason. The first one says how many of all rows were left out, for all reasons together. */
+export function rejectedWarnings(rows: number, rejected: Rejected): string[] {
+  const count = countRejected(rejected);
+  const share = `${count} of ${rows} rows, ${percent(count / rows)}`;
+  return describeRejected(rejected).map((text, i) => `${ROWS_LEFT_OUT}${i === 0 ? ` (${share})` : ""}: ${text}`);
 }
 
 /** Warnings about the accepted interactions. */

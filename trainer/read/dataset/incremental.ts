@@ -19,7 +19,7 @@ import {
   stagingProgress,
   unreadableOf,
 } from "./stage-query.ts";
-import { stagedTimeUnit } from "./staged-times.ts";
+import { stagedTimes } from "./staged-times.ts";
 import { appendRows, readRow, type StagedTable, type Staging } from "./staging.ts";
 
 /** How interactions of a source that only grows are kept from one run to the next. */
@@ -159,11 +159,11 @@ async function watermarkOf(staging: Staging, { name, columns }: StagedTable, { k
   const column = columns[TIME_INDEX]!;
   const time = DUCKDB.time(column.sql, column.type);
   if (time === undefined) return undefined;
-  const unit = await stagedTimeUnit(staging, name, time);
+  const { rule, unit } = await stagedTimes(staging, name, { name: column.name, rule: time });
   const { newest } = await readRow(
     staging,
     `SELECT max(s) FILTER (s BETWEEN 0 AND ${Math.floor(nowMs / 1000)}) AS newest
-     FROM (SELECT ${time.seconds(unit)} AS s FROM ${name})`,
+     FROM (SELECT ${rule.seconds(unit)} AS s FROM ${name})`,
   );
   if (newest === null) return undefined;
   const before = Math.max(0, Number(newest) - (kept?.overlapSeconds ?? DAY_SECONDS));

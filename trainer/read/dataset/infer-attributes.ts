@@ -3,7 +3,7 @@ import type { FeatureType } from "../../../shared/model-spec.ts";
 import { LONG_INTEGERS, NUMBERS, TIMES } from "../rules/column-kinds.ts";
 import { positiveWord } from "../rules/dialect.ts";
 import { DUCKDB, numberOfText, shortestDigits } from "../rules/duckdb-dialect.ts";
-import { stagedTimeUnit } from "./staged-times.ts";
+import { stagedTimes } from "./staged-times.ts";
 import { readRow, type Staging } from "./staging.ts";
 
 /** A column of an attribute table with its type. */
@@ -156,6 +156,6 @@ async function timestampSql({ staging, table }: Place, column: Column): Promise<
   const isText = column.type.typeId === DuckDBTypeId.VARCHAR;
   const time = DUCKDB.time(isText ? trimmed(column.sql) : column.sql, column.type);
   if (time === undefined) return undefined;
-  const unit = await stagedTimeUnit(staging, table, time);
-  return `CAST(${time.seconds(unit)} AS DOUBLE)`;
+  const { rule, unit } = await stagedTimes(staging, table, { name: column.name, rule: time });
+  return `CAST(${rule.seconds(unit)} AS DOUBLE)`;
 }

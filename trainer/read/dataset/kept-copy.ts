@@ -24,7 +24,7 @@ const CopyMetadata = z.object({
   /** The copy holds every row before this moment: epoch seconds. */
   before: z.int(),
   /** Units per second, where times are whole numbers: 1, 1000, 1000000 or 1000000000. */
-  unit: z.union([z.literal(1), z.literal(1_000), z.literal(1_000_000), z.literal(1_000_000_000)]),
+  unit: z.union([z.literal(1), z.literal(1_000), z.literal(1_000_000), z.literal(1_000_000_000), z.literal("day")]),
   /** When the source was last read in full: epoch milliseconds. */
   fullReadMs: z.number(),
 });

@@ -100,11 +100,12 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
     return [...columns];
   };
   const query = { name: "interaction_rows", what: "interactions", source: schema.interaction.source, choose };
-  const staged = await stageIncrementally(staging, await openQuery(query, options), spec, options);
-  const { table, rows } = await leaveOutErased(staging, staged.table, erased);
+  const read = await stageIncrementally(staging, await openQuery(query, options), spec, options);
+  const { table, rows } = await leaveOutErased(staging, read.table, erased);
   options.progress({ detail: "checking rows", rows: table.rows });
   const nowSeconds = Math.floor(nowMs / 1000);
   const interactions = await checkInteractions(staging, table, schema, nowSeconds);
+  const staged = { ...read, warnings: [...interactions.notes, ...read.warnings] };
   const events = joinedEventsOf(spec);
   if (events === undefined) return { ...staged, interactions, erasedRows: rows, eventItemsSql: undefined };
   const { label } = schema.interaction;

@@ -1,8 +1,10 @@
-import type { TimeRule, TimeUnit } from "../rules/dialect.ts";
+import type { TimeRule } from "../rules/dialect.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
-import { timeUnitOf } from "../rules/row-rules.ts";
+import { type TimeReading, timeReadingOf } from "../rules/time-reading.ts";
 import { readRow, type Staging } from "./staging.ts";
 
-/** The unit of the times in a table's column. */
-export const stagedTimeUnit = (staging: Staging, table: string, time: TimeRule): Promise<TimeUnit> =>
-  timeUnitOf(DUCKDB, time, (counts) => readRow(staging, `SELECT ${counts} FROM ${table}`));
+type Column = { readonly name: string; readonly rule: TimeRule; readonly format?: string | undefined };
+
+/** How the times in a column of a staged table are read. Throws StageError `ambiguous_time`. */
+export const stagedTimes = (staging: Staging, table: string, column: Column): Promise<TimeReading> =>
+  timeReadingOf(DUCKDB, { ...column, readRow: (sql) => readRow(staging, `SELECT ${sql} FROM ${table}`) });

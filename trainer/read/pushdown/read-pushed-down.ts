@@ -5,17 +5,17 @@ import { countOf, type PackedStrings, stringAt } from "../../../shared/packed-st
 import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import type { SourceRows } from "../connectors/connector.ts";
-import { checkRows } from "../dataset/checks.ts";
+import { checkRows, ROWS_LEFT_OUT, rejectedWarnings } from "../dataset/checks.ts";
 import { interactionsThatFit, stagingMb } from "../dataset/memory-budget.ts";
 import type { ReadDataset, ReadDatasetOptions } from "../dataset/read-dataset.ts";
 import { openStaging, runStaged, type StagedTable, type Staging, stageRows, stageTexts } from "../dataset/staging.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
-import { countRejected, describeRejected } from "../rules/reject-reasons.ts";
+import { countRejected } from "../rules/reject-reasons.ts";
 import { spoolUsers, type UserSpool } from "../spool/spool-users.ts";
 import { NEWEST_PER_USER, readSample } from "./read-sample.ts";
 import { DISTINCT } from "./relation.ts";
 import { type SourceQuery, type SourceTable, sourceTable } from "./source-table.ts";
-import { openRelation, type PushedSource, readRejected, readTotals, readUnit, type Totals } from "./source-totals.ts";
+import { openRelation, type PushedSource, readRejected, readTimes, readTotals, type Totals } from "./source-totals.ts";
 
 export type PushDownOptions = ReadDatasetOptions & {
   /** Salt of the users' hashes: 16 to 64 bytes. */
@@ -42,7 +42,7 @@ export async function readPushedDown(
 ): Promise<PushedDown> {
   const { progress, rejectedFractionMax } = options;
   progress({ detail: "counting interactions in the store" });
-  const source = await openSource(interactions, options);
+  const { source, note } = await openSource(interactions, options);
   const { rows, rejected } = await readRejected(source);
   checkRows({ rows, rejected, rejectedFractionMax, label: spec.schema.interaction.label });
   const totals = await readTotals(source, NEWEST_PER_USER);
@@ -52,7 +52,8 @@ export async function readPushedDown(
   const spool = await spoolAllUsers({ source, events }, dataset.itemIds, options);
   const warnings = [
     pushedWarning(spec, { query: interactions.query, totals, sample, spool }, options),
-    ...describeRejected(rejected).map((text) => `Rows left out: ${text}`),
+    ...(note === undefined ? [] : [note]),
+    ...rejectedWarnings(rows, rejected),
   ];
   const sources = [...(sample.summary.sources ?? []), ...source.origins];
   // The sample's days and sessions are not those of all users.
@@ -68,13 +69,15 @@ export async function readPushedDown(
     from: new Date(totals.firstSecond * 1000).toISOString(),
     to: new Date(totals.lastSecond * 1000).toISOString(),
     // The sample repeats the warning about unreadable lines.
-    warnings: [...new Set([...warnings, ...sample.summary.warnings])],
+    warnings: [...warnings, ...sample.summary.warnings.filter((warning) => !warning.startsWith(ROWS_LEFT_OUT))],
   };
   return { ...sample, summary, spool };
 }
 
-/** The source with its rules and the unit of its times. */
-async function openSource({ query, connector }: InteractionSource, { signal }: PushDownOptions): Promise<PushedSource> {
+type Opened = { readonly source: PushedSource; readonly note: string | undefined };
+
+/** The source with its rules, and what was guessed about its times. */
+async function openSource({ query, connector }: InteractionSource, { signal }: PushDownOptions): Promise<Opened> {
   const table = sourceTable(query);
   if ("column" in table) {
     const { column, meaning } = table;
@@ -87,7 +90,8 @@ async function openSource({ query, connector }: InteractionSource, { signal }: P
     );
   }
   const source = { connector, table, signal, origins: [] };
-  return { ...source, table: { ...table, unit: await readUnit(source) } };
+  const { rule, unit, note } = await readTimes(source, query.schema.interaction.created_at_format);
+  return { source: { ...source, table: { ...table, unit, rules: { ...table.rules, time: rule } } }, note };
 }
 
 /** Writes the history of every user to the trainer's disk, sorted by hash. */

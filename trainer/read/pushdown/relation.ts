@@ -3,7 +3,7 @@
  * for each kind of store. Every order is total and every hash is of the id's text, so each store gives the same rows.
  */
 import { innerQuery } from "../connectors/sql-text.ts";
-import { checkedRowsSql, unitCountsSql } from "../rules/row-rules.ts";
+import { checkedRowsSql } from "../rules/row-rules.ts";
 import type { SourceTable } from "./source-table.ts";
 
 /**
@@ -26,8 +26,8 @@ export const DISTINCT: Facts = { kind: "distinct", of: { kind: "accepted" } };
 export type Relation =
   /** reason (NULL: accepted), row_count */
   | { readonly kind: "reasons" }
-  /** u1, u1000, u1000000, u1000000000: counts of the time column's numbers by unit */
-  | { readonly kind: "units" }
+  /** One row of aggregates over the column c2, which say how its times are read */
+  | { readonly kind: "times"; readonly aggregates: string }
   /** users, interactions, positives, first_second, last_second, and newest: interactions, at most `perUser` of each user */
   | { readonly kind: "totals"; readonly of: Facts; readonly perUser: number }
   /** item_id, once for each item */
@@ -52,8 +52,8 @@ export function relationSql(relation: Relation, table: SourceTable): string {
   switch (relation.kind) {
     case "reasons":
       return `SELECT reason, COUNT(*) AS row_count FROM (${checkedSql(table)}) AS checked GROUP BY reason`;
-    case "units":
-      return unitsSql(table);
+    case "times":
+      return `SELECT ${relation.aggregates} FROM (${columnsSql(table)}) AS given`;
     case "totals":
       return totalsSql(relation, table);
     case "items":
@@ -116,9 +116,6 @@ function columnsSql({ dialect, query, columns }: SourceTable): string {
 
 const checkedSql = (table: SourceTable): string =>
   checkedRowsSql(table.rules, { from: `(${columnsSql(table)})`, unit: table.unit, nowSeconds: table.nowSeconds });
-
-const unitsSql = (table: SourceTable): string =>
-  `SELECT ${unitCountsSql(table.dialect, table.rules.time.number ?? "NULL")} FROM (${columnsSql(table)}) AS given`;
 
 function totalsSql({ of, perUser }: Extract<Relation, { kind: "totals" }>, table: SourceTable): string {
   return `SELECT COUNT(*) AS users, SUM(user_rows) AS interactions, SUM(user_positives) AS positives,

@@ -1,8 +1,7 @@
 import { type Connector, jsonRows, type SourceRows } from "../connectors/connector.ts";
 import { unreadableOf } from "../dataset/stage-query.ts";
-import type { TimeUnit } from "../rules/dialect.ts";
 import { countRejected, type Rejected } from "../rules/reject-reasons.ts";
-import { timeUnitOf } from "../rules/row-rules.ts";
+import { type TimeReading, timeReadingOf } from "../rules/time-reading.ts";
 import { DISTINCT, type Relation, relationSql } from "./relation.ts";
 import type { SourceTable } from "./source-table.ts";
 
@@ -37,9 +36,12 @@ export type Totals = {
   readonly newest: number;
 };
 
-/** The unit of a time column's numbers. */
-export const readUnit = ({ table, ...source }: PushedSource): Promise<TimeUnit> =>
-  timeUnitOf(table.dialect, table.rules.time, () => firstRow({ table, ...source }, { kind: "units" }));
+/** How the times are read. Throws StageError `ambiguous_time`. */
+export function readTimes(source: PushedSource, format: string | undefined): Promise<TimeReading> {
+  const { dialect, rules, columns } = source.table;
+  const readRow = (aggregates: string) => firstRow(source, { kind: "times", aggregates });
+  return timeReadingOf(dialect, { name: columns[2], rule: rules.time, format, readRow });
+}
 
 /**
  * The number of rows, and the rejected ones by reason, including rows that the store could not read. No row numbers are

@@ -1,6 +1,6 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { quoted } from "../connectors/bigquery/columns.ts";
-import { type Dialect, idReason, labelRule, NUMBER_PATTERN, SPACES, type TimeRule } from "./dialect.ts";
+import { type Dialect, idReason, labelRule, NUMBER_PATTERN, SPACES, type TimeRule, type TimeUnit } from "./dialect.ts";
 
 /** Types that the connector fetches as a cast writes them, unlike BYTES and JSON. */
 const CAST_ALIKE = new Set(
@@ -49,11 +49,17 @@ function timeRule(column: string, { typeId }: DuckDBType): TimeRule | undefined 
   const isMissing = `${column} IS NULL`;
   switch (typeId) {
     case DuckDBTypeId.BIGINT:
-      return { seconds: (unit) => (unit === 1 ? column : `DIV(${column}, ${unit})`), number: column, isMissing };
+      return {
+        seconds: (unit) => (unit === 1 ? column : unit === "day" ? ofDay(column) : `DIV(${column}, ${unit})`),
+        number: column,
+        isMissing,
+      };
     case DuckDBTypeId.DOUBLE: {
       // No comparison holds for NaN.
-      const seconds = (unit: number) =>
-        `CASE WHEN ABS(${column} / ${unit}) < 9.2e18 THEN CAST(FLOOR(${column} / ${unit}) AS INT64) END`;
+      const seconds = (unit: TimeUnit) =>
+        unit === "day"
+          ? ofDay(column)
+          : `CASE WHEN ABS(${column} / ${unit}) < 9.2e18 THEN CAST(FLOOR(${column} / ${unit}) AS INT64) END`;
       return { seconds, number: column, isMissing };
     }
     case DuckDBTypeId.DATE:
@@ -63,6 +69,10 @@ function timeRule(column: string, { typeId }: DuckDBType): TimeRule | undefined 
       return undefined;
   }
 }
+
+/** The digits of a day, such as 20241231. NULL for other numbers. */
+const ofDay = (number: string) =>
+  `UNIX_SECONDS(TIMESTAMP(SAFE.PARSE_DATE('%Y%m%d', CAST(SAFE_CAST(${number} AS INT64) AS STRING))))`;
 
 function ratingNumber(column: string, typeId: DuckDBTypeId): string {
   if (typeId === DuckDBTypeId.BOOLEAN) return `CAST(CAST(${column} AS INT64) AS FLOAT64)`;

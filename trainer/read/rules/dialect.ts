@@ -11,8 +11,8 @@ export type IdRule = {
   readonly reason: string;
 };
 
-/** Units per second in the numbers of a column of times. */
-export type TimeUnit = 1 | 1_000 | 1_000_000 | 1_000_000_000;
+/** Units per second in the numbers of a column of times. `day`: the digits of a day, such as 20241231. */
+export type TimeUnit = 1 | 1_000 | 1_000_000 | 1_000_000_000 | "day";
 
 /** How SQL reads a column of times. */
 export type TimeRule = {
@@ -22,6 +22,16 @@ export type TimeRule = {
   readonly number: string | null;
   /** Whether there is no value at all. */
   readonly isMissing: string;
+  /** Of a column of texts in files and in the trainer's own database, which may be written in one of shared/time-formats.ts. */
+  readonly texts?: {
+    readonly text: string;
+    /** Whether the text is neither ISO 8601 nor a number. */
+    readonly isUnread: string;
+    /** Epoch seconds of a text of a strptime format, NULL for another. */
+    secondsBy(format: string): string;
+    /** The rule that also reads texts of a format. */
+    withFormat(format: string): TimeRule;
+  };
 };
 
 /** How SQL reads a column of labels. */

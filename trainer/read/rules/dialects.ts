@@ -27,9 +27,13 @@ export type Moment = { readonly before: number; readonly unit: TimeUnit };
  */
 export function momentLiteral(dialect: Dialect, column: SourceColumn, moment: Moment): string | undefined {
   const { typeId } = column.type;
-  if (INTEGERS.has(typeId)) return String(BigInt(moment.before) * BigInt(moment.unit));
+  const utc = new Date(moment.before * 1000).toISOString();
+  if (INTEGERS.has(typeId))
+    return moment.unit === "day"
+      ? utc.slice(0, 10).replaceAll("-", "")
+      : String(BigInt(moment.before) * BigInt(moment.unit));
   if (!TIMES.has(typeId)) return undefined;
-  return dialect.timeLiteral(column, new Date(moment.before * 1000).toISOString().slice(0, 19).replace("T", " "));
+  return dialect.timeLiteral(column, utc.slice(0, 19).replace("T", " "));
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
-import { identifier } from "../connectors/sql-text.ts";
+import { identifier, literal } from "../connectors/sql-text.ts";
 import { LOCAL_TIMES, NUMBERS } from "./column-kinds.ts";
 import { type Dialect, labelRule, type TimeRule, type TimeUnit } from "./dialect.ts";
 import { idExpression } from "./id-expression.ts";
@@ -47,29 +47,67 @@ export const shortestDigits = (column: string): string => `CAST(${column} AS VAR
 export const numberOfText = (text: string): string =>
   `CASE WHEN NOT contains(CAST(${text} AS VARCHAR), '_') THEN TRY_CAST(${text} AS DOUBLE) END`;
 
-/** Texts are ISO 8601 or numbers. Times without a zone are in UTC. */
+/** Texts are ISO 8601, numbers, or of one written format. Times without a zone are in UTC. */
 function timeRule(column: string, { typeId }: DuckDBType): TimeRule | undefined {
   const isMissing = `${column} IS NULL`;
   if (LOCAL_TIMES.has(typeId))
     return { seconds: () => ofTimestamp(`TRY_CAST(${column} AS TIMESTAMP)`), number: null, isMissing };
   if (typeId === DuckDBTypeId.TIMESTAMP_TZ) return { seconds: () => ofTimestamp(column), number: null, isMissing };
   if (typeId === DuckDBTypeId.BIGINT)
-    return { seconds: (unit) => (unit === 1 ? column : `(${column} // ${unit})`), number: column, isMissing };
+    return {
+      seconds: (unit) => (unit === 1 ? column : unit === "day" ? ofDay(column) : `(${column} // ${unit})`),
+      number: column,
+      isMissing,
+    };
   if (NUMBERS.has(typeId)) {
     const number = `CAST(${column} AS DOUBLE)`;
     return { seconds: (unit) => ofNumber(number, unit), number, isMissing };
   }
-  if (typeId !== DuckDBTypeId.VARCHAR) return undefined;
+  return typeId === DuckDBTypeId.VARCHAR ? textRule(column) : undefined;
+}
+
+function textRule(column: string, format?: string): TimeRule {
   const number = `(${numberOfText(column)})`;
+  const text = `trim(${column})`; // DuckDB refuses a blank after a day
+  const iso = isoTime(text);
+  const secondsBy = (given: string) =>
+    ofTimestamp(`CAST(try_strptime(${text}, ${literal(given)}) AS TIMESTAMPTZ)`, "TIMESTAMPTZ '1000-01-01'");
+  const written = format === undefined ? "NULL" : secondsBy(format);
   return {
     seconds: (unit) =>
-      `CASE WHEN ${number} IS NOT NULL THEN ${ofNumber(number, unit)}
-       ELSE ${ofTimestamp(`TRY_CAST(trim(${column}) AS TIMESTAMPTZ)`)} END`, // DuckDB refuses a blank after a day
+      `CASE WHEN ${number} IS NOT NULL THEN ${ofNumber(number, unit)} ELSE coalesce(${ofTimestamp(iso)}, ${written}) END`,
     number,
-    isMissing: `(${column} IS NULL OR trim(${column}) = '')`,
+    isMissing: `(${column} IS NULL OR ${text} = '')`,
+    texts: {
+      text,
+      isUnread: `${number} IS NULL AND ${text} <> '' AND ${iso} IS NULL`,
+      secondsBy,
+      withFormat: (given) => textRule(column, given),
+    },
   };
 }
 
-const ofTimestamp = (timestamp: string) =>
-  `CASE WHEN isfinite(${timestamp}) THEN CAST(floor(epoch(${timestamp})) AS BIGINT) END`;
-const ofNumber = (number: string, unit: TimeUnit) => `TRY_CAST(floor(${number} / ${unit}) AS BIGINT)`;
+/**
+ * The timestamp of an ISO 8601 text. DuckDB's cast reads most forms. Basic forms, a comma before the fraction, and minutes before a zone
+ * are rewritten for it. It would also read 01/10/25 as a day of the year 1, so the year must have four digits.
+ */
+function isoTime(text: string): string {
+  const extended = [
+    ["^(\\d{4})(\\d{2})(\\d{2})([T ]|$)", "\\1-\\2-\\3\\4"],
+    ["([T ]\\d{2})(\\d{2})(\\d{2})?", "\\1:\\2:\\3"],
+    [":(Z|[+-]|$)", "\\1"], // of basic minutes
+    ["([T ]\\d{2}:\\d{2})( ?Z| ?[+-])", "\\1:00\\2"],
+    ["(:\\d{2}),(\\d)", "\\1.\\2"],
+  ].reduce((sql, [pattern, replacement]) => `regexp_replace(${sql}, '${pattern}', '${replacement}')`, text);
+  const cast = (sql: string) => `TRY_CAST(${sql} AS TIMESTAMPTZ)`;
+  return `CASE WHEN regexp_matches(${text}, '^\\d{4}') THEN coalesce(${cast(text)}, ${cast(extended)})
+    WHEN ${text} IN ('infinity', '-infinity') THEN ${cast(text)} END`;
+}
+
+const ofTimestamp = (timestamp: string, from = "TIMESTAMPTZ '-infinity'") =>
+  `CASE WHEN isfinite(${timestamp}) AND ${timestamp} >= ${from} THEN CAST(floor(epoch(${timestamp})) AS BIGINT) END`;
+const ofNumber = (number: string, unit: TimeUnit) =>
+  unit === "day" ? ofDay(number) : `TRY_CAST(floor(${number} / ${unit}) AS BIGINT)`;
+/** The digits of a day. NULL for a day that the calendar lacks. */
+const ofDay = (number: string) =>
+  `CAST(epoch(try_strptime(CAST(TRY_CAST(${number} AS BIGINT) AS VARCHAR), '%Y%m%d')) AS BIGINT)`;

@@ -51,7 +51,11 @@ function timeRule(column: string, { typeId }: DuckDBType): TimeRule | undefined 
   const isMissing = `${column} IS NULL`;
   switch (typeId) {
     case DuckDBTypeId.BIGINT:
-      return { seconds: (unit) => (unit === 1 ? column : `${column} / ${unit}`), number: column, isMissing };
+      return {
+        seconds: (unit) => (unit === 1 ? column : unit === "day" ? ofDay(column) : `${column} / ${unit}`),
+        number: column,
+        isMissing,
+      };
     case DuckDBTypeId.INTEGER:
     case DuckDBTypeId.DOUBLE: {
       const number = typeId === DuckDBTypeId.DOUBLE ? real(column) : `CAST(${column} AS float8)`;
@@ -70,7 +74,17 @@ function timeRule(column: string, { typeId }: DuckDBType): TimeRule | undefined 
   }
 }
 
-const floored = (number: string, unit: TimeUnit) =>
+/** The digits of a day, such as 20241231. NULL for other numbers; the 31st of a shorter month is the first of the next. */
+function ofDay(number: string): string {
+  const digits = `CAST(${number} AS bigint)`;
+  const [year, month, day] = [`${digits} / 10000`, `${digits} / 100 % 100`, `${digits} % 100`];
+  const isDay = `${number} BETWEEN 19700101 AND 21061231 AND ${month} BETWEEN 1 AND 12 AND ${day} BETWEEN 1 AND 31`;
+  const date = `make_date(CAST(${year} AS int), CAST(${month} AS int), 1) + CAST(${day} - 1 AS int)`;
+  return `CASE WHEN ${isDay} THEN CAST(extract(epoch FROM ${date}) AS bigint) END`;
+}
+
+const floored = (number: string, unit: TimeUnit) => (unit === "day" ? ofDay(number) : flooredSeconds(number, unit));
+const flooredSeconds = (number: string, unit: number) =>
   `CASE WHEN abs(${number} / ${unit}) < 9.2e18 THEN CAST(floor(${number} / ${unit}) AS bigint) END`;
 
 function ratingNumber(column: string, typeId: DuckDBTypeId): string {

@@ -1,5 +1,10 @@
 /** Why rows were refused: how many, and the positions (from 1) of the first few in the query's result. */
-export type Rejected = Readonly<Record<string, { readonly count: number; readonly firstRows: readonly number[] }>>;
+export type Rejected = Readonly<
+  Record<
+    string,
+    { readonly count: number; readonly firstRows: readonly number[]; readonly examples?: readonly string[] }
+  >
+>;
 
 /** What each reason means, for people. row-rules.ts and the dialects decide which rows it applies to. */
 export const REJECT_REASONS = {
@@ -11,7 +16,7 @@ export const REJECT_REASONS = {
   id_not_finite: "an id is an infinite number or not a number",
   id_not_exact: "an id is a floating-point number too large to be exact: store it as text or as a whole number",
   missing_time: "the time is null or empty",
-  unparsable_time: "the time is neither ISO 8601 nor an epoch number",
+  unparsable_time: "the time is neither ISO 8601 nor an epoch number nor in the format of the others",
   time_out_of_range: "the time is before 1970 or after 2106",
   future_time: "the time lies more than a day in the future",
   missing_label: "the label is null or empty",
@@ -32,9 +37,10 @@ export const countRejected = (rejected: Rejected): number =>
 export function describeRejected(rejected: Rejected): string[] {
   return Object.entries(rejected)
     .sort(([, a], [, b]) => b.count - a.count)
-    .map(([reason, { count, firstRows }]) => {
+    .map(([reason, { count, firstRows, examples = [] }]) => {
       const where =
         firstRows.length === 0 ? "" : ` (row ${firstRows.join(", ")}${count > firstRows.length ? ", …" : ""})`;
-      return `${count} × ${reason}: ${meaningOf(reason)}${where}`;
+      const values = examples.length === 0 ? "" : `: ${examples.map((value) => JSON.stringify(value)).join(", ")}`;
+      return `${count} × ${reason}: ${meaningOf(reason)}${where}${values}`;
     });
 }

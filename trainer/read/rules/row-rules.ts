@@ -57,18 +57,25 @@ const UNIT_SIZES = [
   [1_000_000_000, "1e20"], // NaN and infinity are larger
 ] as const satisfies readonly (readonly [TimeUnit, string])[];
 
-/** Aggregates that count a column's numbers by the unit that their size suggests: columns u1, u1000, … */
+/** True for the digits of a day from 1970 to 2106, such as 20241231. As seconds they would be days of August 1970. */
+function isDay(size: string): string {
+  const rest = (divisor: number) => `(${size} - ${divisor} * FLOOR(${size} / ${divisor}))`;
+  const isNumber = `${size} >= 19700101 AND ${size} <= 21061231 AND ${size} = FLOOR(${size})`;
+  return `${isNumber} AND ${rest(100)} BETWEEN 1 AND 31 AND ${rest(10_000)} BETWEEN 101 AND 1231`;
+}
+
+/** Aggregates that count a column's numbers by the unit that their size suggests: columns u1, u1000, …, and uday of those in u1. */
 export function unitCountsSql({ magnitude }: Pick<Dialect, "magnitude">, number: string): string {
   const size = magnitude(number);
   const counts = UNIT_SIZES.map(([unit, max], i) => {
     const isAtLeast = i === 0 ? "" : `${size} >= ${UNIT_SIZES[i - 1]![1]} AND `;
     return `SUM(CASE WHEN ${isAtLeast}${size} < ${max} THEN 1 ELSE 0 END) AS u${unit}`;
   });
-  return counts.join(", ");
+  return [...counts, `SUM(CASE WHEN ${isDay(size)} THEN 1 ELSE 0 END) AS uday`].join(", ");
 }
 
 /**
- * The unit that most numbers of a column of times are in; 1 when times are not numbers.
+ * The unit that most numbers of a column of times are in; 1 when times are not numbers, `day` when all small numbers are days.
  *
  * @param readRow Runs aggregates over the column's table and gives the one row.
  */
@@ -80,7 +87,8 @@ export async function timeUnitOf(
   if (number === null) return 1;
   const counts = await readRow(unitCountsSql(dialect, number));
   const countOf = (unit: TimeUnit) => Number(counts[`u${unit}`] ?? 0);
-  return UNIT_SIZES.map(([unit]): TimeUnit => unit).reduce((best, unit) =>
-    countOf(unit) > countOf(best) ? unit : best,
+  const best = UNIT_SIZES.map(([unit]): TimeUnit => unit).reduce((most, unit) =>
+    countOf(unit) > countOf(most) ? unit : most,
   );
+  return best === 1 && countOf(1) > 0 && countOf("day") === countOf(1) ? "day" : best;
 }

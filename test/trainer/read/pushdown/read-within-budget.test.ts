@@ -126,7 +126,7 @@ describe("beyond the budget", () => {
     const bigquery = stores.find(({ dialect }) => dialect.name === "BigQuery")!;
     const { summary } = await read(bigquery);
     const kinds = summary.sources!.map((source) => source.replace(/: BigQuery job .*/, ""));
-    expect(kinds).toEqual(["interactions", "the catalog", "units", "reasons", "totals", "records"]);
+    expect(kinds).toEqual(["interactions", "the catalog", "times", "reasons", "totals", "records"]);
   });
 
   test("an erased user is neither in the sample nor in the spool", async () => {

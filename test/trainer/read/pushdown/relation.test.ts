@@ -35,7 +35,7 @@ const SALT = "00ff10";
 
 const RELATIONS: Readonly<Record<string, Relation>> = {
   reasons: { kind: "reasons" },
-  units: { kind: "units" },
+  times: { kind: "times", aggregates: "COUNT(c2) AS times" },
   totals: { kind: "totals", of: DISTINCT, perUser: 2 },
   items: { kind: "items", of: DISTINCT },
   distinct: { kind: "rows", of: DISTINCT },

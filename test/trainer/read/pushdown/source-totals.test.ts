@@ -1,7 +1,12 @@
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Connector } from "../../../../trainer/read/connectors/connector.ts";
-import { readRejected, readTotals, readUnit } from "../../../../trainer/read/pushdown/source-totals.ts";
+import {
+  type PushedSource,
+  readRejected,
+  readTimes,
+  readTotals,
+} from "../../../../trainer/read/pushdown/source-totals.ts";
 import { DUCKDB } from "../../../../trainer/read/rules/duckdb-dialect.ts";
 import { heldTable, type Rows, valuesQuery } from "../../../fixtures/pushdown-stores.ts";
 import { fileSettings } from "../../../fixtures/real-data.ts";
@@ -25,6 +30,8 @@ async function sourceOf(rows: Rows["rows"], { time = "integer" as Rows["kinds"][
   const table = await heldTable(store, { kinds, rows }, { label: { type: "Binary", name: "l" }, nowSeconds: T + 1e6 });
   return { connector, table, signal: new AbortController().signal, origins: [] };
 }
+
+const readUnit = async (source: PushedSource) => (await readTimes(source, undefined)).unit;
 
 test("the unit is the one that most times are in; timestamps have the unit 1", async () => {
   expect(
