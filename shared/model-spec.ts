@@ -104,8 +104,8 @@ export const ModelSchema = z.strictObject({
   interaction: z.strictObject({
     created_at: Column.meta({
       description:
-        "The column of the time: a timestamp, ISO 8601 (UTC without a zone), epoch seconds or finer, digits of a day such as 20241231, or " +
-        "one written format, which is found from all rows.",
+        "The column of the time: a timestamp, ISO 8601 (UTC without a zone), epoch seconds or finer, digits of a day such as 20241231, " +
+        "or one written format, which is found from all rows.",
     }),
     created_at_format: z
       .string()

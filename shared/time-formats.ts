@@ -61,8 +61,9 @@ export function formOf(format: string): RegExp {
   return pattern;
 }
 
-const ISO =
-  /^\s*\d{4}(-?\d{1,2}-?\d{1,2}|\/\d{1,2}\/\d{1,2})([T ]\d{1,2}(:?\d{2}){0,2}([.,]\d+)?( ?(Z|UTC|[+-]\d{2}(:?\d{2})?))?)?\s*$/;
+const ISO_DAY = "\\d{4}(-?\\d{1,2}-?\\d{1,2}|/\\d{1,2}/\\d{1,2})";
+const ISO_CLOCK = "[T ]\\d{1,2}(:?\\d{2}){0,2}([.,]\\d+)?( ?(Z|UTC|[+-]\\d{2}(:?\\d{2})?))?";
+const ISO = new RegExp(`^\\s*${ISO_DAY}(${ISO_CLOCK})?\\s*$`);
 const EPOCH_NUMBER = /^\s*-?\d{9,19}(\.\d+)?\s*$/;
 const DAY_NUMBER = /^(19[7-9]\d|20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$/;
 
