@@ -1,6 +1,6 @@
 /**
- * Times as people write them, apart from ISO 8601 and epoch numbers. A format is written as for strptime: %d day, %m month, %Y year, %y year
- * of two digits, %b and %B month by name, %a weekday, %H and %I hour, %M minute, %S second, %f fraction, %p AM or PM, %z and %Z zone.
+ * Times as people write them, apart from ISO 8601 and epoch numbers. A format is written as for strptime: %d day, %m month, %Y year, %y
+ * year of two digits, %b and %B month by name, %a weekday, %H and %I hour, %M minute, %S second, %f fraction, %p AM or PM, %z and %Z zone.
  */
 
 const TOKENS: Readonly<Record<string, string>> = {
