@@ -12,6 +12,8 @@ export type ItemIndex = Branded<number, "ItemIndex">;
 export type ItemIdType = "string" | "integer";
 
 export const ID_BYTES_MAX = 256;
+/** What people and programs write where there is no id. Such texts in a source are missing ids, unless the schema keeps them. */
+export const NULL_WORDS = ["NULL", "null", "NaN", "N/A", "#N/A", "NA", "None", "none", "undefined", "\\N"] as const;
 /** The canonical form of an integer. The regular expression means the same in RE2, which DuckDB and BigQuery use. */
 export const INTEGER = /^(0|-?[1-9][0-9]*)$/;
 

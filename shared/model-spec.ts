@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { EventMeanings } from "./events/event.ts";
+import { NULL_WORDS } from "./ids.ts";
 
 export const ModelName = z
   .string()
@@ -136,6 +137,22 @@ export const ModelSchema = z.strictObject({
           "except those that the user of `user_id` has seen. Only with session_id; default: false.",
       }),
     incremental: z.boolean().optional(),
+    keep_null_words: z
+      .boolean()
+      .optional()
+      .meta({
+        description:
+          `Whether ids that are exactly one of ${NULL_WORDS.join(", ")} are ids. By default, rows with such an id of a user or an item ` +
+          "are left out and counted by word, also those of the users' and items' own sources. Ids of live events are always kept.",
+      }),
+    trim_ids: z
+      .boolean()
+      .optional()
+      .meta({
+        description:
+          "Whether blanks around ids of users, items and sessions are removed, so that ids which differ by them alone become one. " +
+          "Calls then use the ids without blanks. Default: false.",
+      }),
     events: EventMeanings.optional(),
   }),
 });
@@ -231,8 +248,20 @@ export const EVENTS_QUERY = "SELECT * FROM events";
 export const EVENTS_SCHEMA: ModelSchema = {
   user: { id: "user_id" },
   item: { id: "item_id" },
-  interaction: { created_at: "created_at", label: { type: "Binary", name: "label" }, source: { query: EVENTS_QUERY } },
+  interaction: {
+    created_at: "created_at",
+    label: { type: "Binary", name: "label" },
+    source: { query: EVENTS_QUERY },
+    keep_null_words: true, // a rank call with such an id reads the user's events, so a training has to know them too
+  },
 };
+
+/** The schema by which a source is read: live events keep their ids as they were sent. */
+export function schemaToRead(spec: ModelSpec): ModelSchema {
+  const { schema } = spec;
+  if (connectorOf(spec, schema.interaction.source).type !== EVENTS) return schema;
+  return { ...schema, interaction: { ...schema.interaction, keep_null_words: true, trim_ids: false } };
+}
 
 /** What a rank call reads as live events must be what a training reads, neither more nor less. */
 function eventFaults({ connector_configs, schema, train_after_events }: z.infer<typeof SpecFields>): Fault[] {

@@ -89,6 +89,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
     seen.get(operationId)!.add(answer.status);
   };
   await succeeds("changeModel", "PATCH", "/v0/models/late", { train_schedule: "@hourly" });
+  await succeeds("listModels", "GET", "/v0/models");
   await succeeds("listRuns", "GET", "/v0/models/late/runs");
   await succeeds("viewModel", "GET", "/v0/models/late");
   await succeeds("listVersions", "GET", "/v0/models/late/versions");

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { connectorOf, joinedEventsOf, ModelName, ModelSpec } from "../../shared/model-spec.ts";
+import {
+  connectorOf,
+  EVENTS_SCHEMA,
+  joinedEventsOf,
+  ModelName,
+  ModelSpec,
+  schemaToRead,
+} from "../../shared/model-spec.ts";
 import { parseWith } from "../../shared/parse-request.ts";
 
 const query = "SELECT * FROM interactions";
@@ -134,6 +141,15 @@ describe("events", () => {
     expect([faultsOf(alone()), faultsOf(beside(meanings))]).toEqual([[], []]);
     const { schema } = ModelSpec.parse({ ...body, ...alone() });
     expect(schema.interaction.events).toEqual({ view: { label: true, seen: true }, impression: meanings.impression });
+  });
+
+  test("ids of events are read as they were sent, and those of other sources as the schema says", () => {
+    const readingOf = (change: object) => schemaToRead(ModelSpec.parse({ ...body, ...change })).interaction;
+    const flags = { keep_null_words: false, trim_ids: true };
+    expect(readingOf(alone(flags))).toMatchObject({ keep_null_words: true, trim_ids: false });
+    expect(readingOf(beside(meanings)).keep_null_words).toBeUndefined();
+    expect(readingOf(interaction(flags))).toMatchObject(flags);
+    expect(EVENTS_SCHEMA.interaction.keep_null_words).toBe(true);
   });
 
   test("the connector of the joined events is known only where another source has the interactions", () => {

@@ -4,7 +4,7 @@
  */
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { connectorOf, type ModelSpec, type Source } from "../../../shared/model-spec.ts";
+import { connectorOf, type ModelSpec, type Source, schemaToRead } from "../../../shared/model-spec.ts";
 import { connect } from "../../read/connectors/connect.ts";
 import type { Connector, ConnectorContext, ConnectorFactory } from "../../read/connectors/connector.ts";
 import {
@@ -25,6 +25,7 @@ import { readInteractions } from "../../read/dataset/read-interactions.ts";
 import { sessionCountOf } from "../../read/dataset/sessions.ts";
 import { missingColumns, unreadableOf, withIdColumns } from "../../read/dataset/stage-query.ts";
 import { openStaging, runStaged, type StagedTable, type Staging, stageRows } from "../../read/dataset/staging.ts";
+import { idReading } from "../../read/rules/dialect.ts";
 import { countRejected, describeRejected, type Rejected } from "../../read/rules/reject-reasons.ts";
 import { NOT_ENOUGH_EVENTS, orNotEnough } from "../../run/not-enough-events.ts";
 import { StageError } from "../../stage/stage-error.ts";
@@ -69,7 +70,7 @@ export async function dryRun(
     predicted_training: null,
     problems: [],
   };
-  const trial: Trial = { ...settings, spec, context, signal, staging, report };
+  const trial: Trial = { ...settings, spec: { ...spec, schema: schemaToRead(spec) }, context, signal, staging, report };
   try {
     const known = await tryInteractions(trial);
     await tryAttributes(trial, "item", known);
@@ -215,7 +216,12 @@ async function tryAttributes(trial: Trial, what: "item" | "user", known: Checked
   if (sample === undefined) return;
   await orProblem(trial, pointer, async () => {
     const idType = what === "item" ? known?.checked.itemIdType : undefined;
-    const staged = await checkAttributes(staging, sample.table, { entity, what, idType });
+    const staged = await checkAttributes(staging, sample.table, {
+      entity,
+      what,
+      idType,
+      reading: idReading(what, spec.schema),
+    });
     for (const [code, message] of describedByReason(sample.unreadable))
       report.problems.push({ pointer: `${pointer}/query`, severity: "warning", code, message });
     // Every id of the sample gets an index: which of them have interactions is known of whole queries only.

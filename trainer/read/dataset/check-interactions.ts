@@ -1,9 +1,10 @@
 import type { ItemIdType } from "../../../shared/ids.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
+import { idReading } from "../rules/dialect.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
 import { type IdExpression, idExpression } from "../rules/id-expression.ts";
-import { countRejected, type Rejected } from "../rules/reject-reasons.ts";
+import { countRejected, FIRST_ROWS, type Rejected, rejectedOf } from "../rules/reject-reasons.ts";
 import { checkedRowsSql } from "../rules/row-rules.ts";
 import { stagedTimes } from "./staged-times.ts";
 import { readRow, readStaged, type StagedTable, type Staging } from "./staging.ts";
@@ -22,8 +23,6 @@ export type StagedInteractions = {
   /** What was guessed about the columns, for people. */
   readonly notes: readonly string[];
 };
-
-const FIRST_ROWS = 5;
 
 export type InteractionColumns = readonly [
   user: string,
@@ -90,12 +89,13 @@ function rulesOf({ columns }: StagedTable, schema: ModelSchema) {
       `The column ${JSON.stringify(name)} has the type ${type}, which cannot be ${meaning}; convert it in the query`,
     );
   };
+  const [user, item] = [idReading("user", schema), idReading("item", schema)];
   return {
-    user: idExpression("c0", userColumn!.type, "user") ?? refuse(0, "a user id"),
-    item: idExpression("c1", itemColumn!.type, "item") ?? refuse(1, "an item id"),
+    user: idExpression("c0", userColumn!.type, user) ?? refuse(0, "a user id"),
+    item: idExpression("c1", itemColumn!.type, item) ?? refuse(1, "an item id"),
     time: DUCKDB.time("c2", timeColumn!.type) ?? refuse(2, "a time"),
     label: DUCKDB.label("c3", labelColumn!.type, schema.interaction.label) ?? refuse(3, "a label"),
-    session: sessionColumn && (idExpression("c4", sessionColumn.type, "user") ?? refuse(4, "a session")),
+    session: sessionColumn && (idExpression("c4", sessionColumn.type, user) ?? refuse(4, "a session")),
   };
 }
 
@@ -105,11 +105,12 @@ async function rejectedByReason(staging: Staging, checkedSql: string): Promise<R
     `SELECT reason, count(*) AS count, min(row, ${FIRST_ROWS}) AS first_rows
      FROM ${checkedSql} WHERE reason IS NOT NULL GROUP BY reason ORDER BY count(*) DESC, reason`,
   );
-  return Object.fromEntries(
-    rows.map(({ reason, count, first_rows }) => [
-      String(reason),
-      { count: Number(count), firstRows: (first_rows as bigint[]).map((row) => Number(row) + 1) },
-    ]),
+  return rejectedOf(
+    rows.map(({ reason, count, first_rows }) => ({
+      reason: String(reason),
+      count: Number(count),
+      firstRows: (first_rows as bigint[]).map((row) => Number(row) + 1),
+    })),
   );
 }
 

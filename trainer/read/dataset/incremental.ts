@@ -172,12 +172,23 @@ async function watermarkOf(staging: Staging, { name, columns }: StagedTable, { k
   return literal === undefined ? undefined : { moment, condition: `${column.sql} < ${literal}` };
 }
 
+/** Changes when a connector writes the same value in another way, so that kept rows are of no use. */
+const CONNECTORS_FORM = 2;
+
 /** A digest of everything that decides which rows the query gives, apart from the content of the store. */
 function digestOfSource(spec: ModelSpec, { columns }: OpenedQuery, { settings, customer }: ConnectorContext): string {
   const { source } = spec.schema.interaction;
   const { fileRoots, bigqueryServiceAccount } = settings;
   const types = columns.map(({ name, type }) => [name, String(type)]);
-  const parts = [customer, source.query, connectorOf(spec, source), types, fileRoots, bigqueryServiceAccount];
+  const parts = [
+    CONNECTORS_FORM,
+    customer,
+    source.query,
+    connectorOf(spec, source),
+    types,
+    fileRoots,
+    bigqueryServiceAccount,
+  ];
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 

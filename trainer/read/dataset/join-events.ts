@@ -1,5 +1,6 @@
 import type { ErasedUsers } from "../../../shared/erased-users.ts";
 import { type ConnectorConfig, EVENTS_QUERY, EVENTS_SCHEMA, type Label } from "../../../shared/model-spec.ts";
+import { idReading } from "../rules/dialect.ts";
 import type { IdExpression } from "../rules/id-expression.ts";
 import type { Rejected } from "../rules/reject-reasons.ts";
 import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
@@ -32,7 +33,12 @@ export async function joinEvents(
   const source = { query: EVENTS_QUERY, ...(config.id !== undefined && { connector_id: config.id }) };
   const query = { name: "event_rows", what: "events", source, choose: () => [...interactionColumns(EVENTS_SCHEMA)] };
   const { table: all } = await stageOpened(staging, await openQuery(query, options), options);
-  const { table, rows: erasedRows } = await leaveOutErased(staging, all, options.erased);
+  const { table, rows: erasedRows } = await leaveOutErased(
+    staging,
+    all,
+    options.erased,
+    idReading("user", EVENTS_SCHEMA),
+  );
   const events = await checkInteractions(staging, table, EVENTS_SCHEMA, Math.floor(options.nowMs / 1000));
   // Answers have the ids as numbers, so no other id can join them.
   const canJoin = interactions.itemIdType === "integer" ? "regexp_full_match(item_id, '0|-?[1-9][0-9]*')" : "true";

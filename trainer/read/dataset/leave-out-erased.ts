@@ -1,4 +1,5 @@
 import { type ErasedUsers, hashesOf } from "../../../shared/erased-users.ts";
+import type { IdReading } from "../rules/dialect.ts";
 import { idExpression } from "../rules/id-expression.ts";
 import { readRow, runStaged, type StagedTable, type Staging, stageTexts } from "./staging.ts";
 
@@ -17,9 +18,10 @@ export async function leaveOutErased(
   staging: Staging,
   table: StagedTable,
   erased: ErasedUsers | undefined,
+  reading: IdReading,
 ): Promise<LeftOut> {
   const [userColumn] = table.columns;
-  const id = userColumn && idExpression(userColumn.sql, userColumn.type, "user");
+  const id = userColumn && idExpression(userColumn.sql, userColumn.type, reading);
   if (erased === undefined || erased.high.length === 0 || id === undefined) return { table, rows: 0 };
   await stageTexts(staging, { name: "erased_hashes", column: "hash" }, hashesOf(erased));
   const users = `(SELECT DISTINCT ${id.key} AS key FROM ${table.name} WHERE ${userColumn!.sql} IS NOT NULL)`;

@@ -6,6 +6,7 @@ import type { AttributeDescription } from "../../../shared/model-record.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { identifier } from "../connectors/sql-text.ts";
+import type { IdReading } from "../rules/dialect.ts";
 import { type IdExpression, idExpression } from "../rules/id-expression.ts";
 import type { AttributeColumn } from "./dataset.ts";
 import { type TypedAttribute, typeAttribute } from "./infer-attributes.ts";
@@ -55,16 +56,18 @@ export type CheckAttributesOptions = {
   readonly what: "item" | "user";
   /** The type of the interactions' ids. Default: any text can be an id. */
   readonly idType?: ItemIdType | undefined;
+  /** How the interactions' ids are read. Default: nothing is trimmed, and words for nothing are no ids. */
+  readonly reading?: IdReading;
 };
 
 /** Reduces the rows to one per id, and finds the type of each column. Rows whose id no interaction can have are left out. */
 export async function checkAttributes(
   staging: Staging,
   staged: StagedTable,
-  { entity, what, idType }: CheckAttributesOptions,
+  { entity, what, idType, reading = { which: what, keepsNullWords: false, trims: false } }: CheckAttributesOptions,
 ): Promise<StagedAttributes> {
   const [idColumn, ...others] = staged.columns;
-  const id = idExpression("c0", idColumn!.type, what);
+  const id = idExpression("c0", idColumn!.type, reading);
   if (id === undefined)
     throw new StageError(
       "checking",
@@ -92,12 +95,12 @@ export async function checkAttributes(
   return { table, attributes, warnings };
 }
 
-type KeepOptions = Omit<CheckAttributesOptions, "entity"> & { readonly id: IdExpression };
+type KeepOptions = Omit<CheckAttributesOptions, "entity" | "reading"> & { readonly id: IdExpression };
 
 /** Makes the table `(text, …)` of the last row of each id. */
 async function keepById(staging: Staging, staged: StagedTable, { id, what, idType }: KeepOptions) {
   const table = `${staged.name}_by_id`;
-  const text = id.text.replaceAll(/\bkey\b/g, id.key);
+  const text = id.text.replaceAll(/\bkey\b/g, () => id.key);
   const isOther =
     idType === "integer" ? `((${id.reason}) IS NULL AND NOT regexp_full_match(${text}, '${INTEGER.source}'))` : "false";
   await runStaged(

@@ -1,8 +1,15 @@
 import type { ErasedUsers } from "../../../shared/erased-users.ts";
 import type { ItemIdType } from "../../../shared/ids.ts";
-import { joinedEventsOf, type ModelSchema, type ModelSpec, type Source } from "../../../shared/model-spec.ts";
+import {
+  joinedEventsOf,
+  type ModelSchema,
+  type ModelSpec,
+  type Source,
+  schemaToRead,
+} from "../../../shared/model-spec.ts";
 import type { StageProgress } from "../../stage/stage-reporter.ts";
 import type { ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
+import { type IdReading, idReading } from "../rules/dialect.ts";
 import { countRejected } from "../rules/reject-reasons.ts";
 import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
 import { checkRows, type RowReport } from "./checks.ts";
@@ -50,9 +57,10 @@ export type StagedSources = {
 /** Copies the rows of every query into the staging database. They are closed before the rows are sorted, which frees their memory. */
 export async function stageSources(
   staging: Staging,
-  spec: ModelSpec,
+  given: ModelSpec,
   options: StageSourcesOptions,
 ): Promise<StagedSources> {
+  const spec = { ...given, schema: schemaToRead(given) };
   const { user, item, interaction } = spec.schema;
   const connectors = options.connectors ?? connectorsOf(spec, options);
   const sourceOptions = { ...options, connectors };
@@ -69,8 +77,12 @@ export async function stageSources(
     const report = { rows, rejected, rejectedFractionMax: options.rejectedFractionMax, label: interaction.label };
     checkRows(report);
     const idType = staged.interactions.itemIdType;
-    const itemSource = item.source && ({ entity: item, what: "item", source: item.source, idType } as const);
-    const userSource = user.source && ({ entity: user, what: "user", source: user.source } as const);
+    const itemSource =
+      item.source &&
+      ({ entity: item, what: "item", source: item.source, idType, reading: idReading("item", spec.schema) } as const);
+    const userSource =
+      user.source &&
+      ({ entity: user, what: "user", source: user.source, reading: idReading("user", spec.schema) } as const);
     const items = itemSource && (await stageAttributes(staging, itemSource, sourceOptions));
     const users = userSource && (await stageAttributes(staging, userSource, sourceOptions));
     const { catalogQuery } = options;
@@ -101,7 +113,7 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
   };
   const query = { name: "interaction_rows", what: "interactions", source: schema.interaction.source, choose };
   const read = await stageIncrementally(staging, await openQuery(query, options), spec, options);
-  const { table, rows } = await leaveOutErased(staging, read.table, erased);
+  const { table, rows } = await leaveOutErased(staging, read.table, erased, idReading("user", schema));
   options.progress({ detail: "checking rows", rows: table.rows });
   const nowSeconds = Math.floor(nowMs / 1000);
   const interactions = await checkInteractions(staging, table, schema, nowSeconds);
@@ -125,19 +137,20 @@ type AttributeSource = {
   readonly what: "item" | "user";
   readonly source: Source;
   readonly idType?: ItemIdType;
+  readonly reading: IdReading;
 };
 
 async function stageAttributes(
   staging: Staging,
-  { entity, what, source, idType }: AttributeSource,
+  { entity, what, source, idType, reading }: AttributeSource,
   options: SourceOptions,
 ): Promise<StagedAttributes> {
   const choose = (available: readonly string[]) => attributeColumns(entity, available, what);
   const query = { name: `${what}_rows`, what: `${what} attributes`, source, choose };
   const { table: all, unreadable } = await stageOpened(staging, await openQuery(query, options), options);
   const erased = what === "user" ? options.erased : undefined;
-  const { table } = await leaveOutErased(staging, all, erased);
-  const staged = await checkAttributes(staging, table, { entity, what, idType });
+  const { table } = await leaveOutErased(staging, all, erased, reading);
+  const staged = await checkAttributes(staging, table, { entity, what, idType, reading });
   const unread = countRejected(unreadable);
   if (unread === 0) return staged;
   const warning = `${unread} lines of the ${what} query's files cannot be read and were left out`;

@@ -1,4 +1,4 @@
-import { connectorOf, type ModelSpec } from "../../../shared/model-spec.ts";
+import { connectorOf, type ModelSpec, schemaToRead } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { type Connector, type Inspection, jsonRows } from "../connectors/connector.ts";
 import { innerQuery } from "../connectors/sql-text.ts";
@@ -55,7 +55,7 @@ type Opened = InteractionSource & { readonly inspection: Inspection };
  */
 async function openInteractions(spec: ModelSpec, options: OpenOptions): Promise<Opened | undefined> {
   if (options.memoryMbMax === undefined) return undefined;
-  const { schema } = spec;
+  const schema = schemaToRead(spec);
   const { source } = schema.interaction;
   const dialect = dialectOf(connectorOf(spec, source).type);
   if (dialect === undefined) return undefined;

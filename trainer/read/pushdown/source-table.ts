@@ -1,7 +1,7 @@
 import type { ModelSchema } from "../../../shared/model-spec.ts";
 import type { SourceColumn } from "../connectors/connector.ts";
 import { type InteractionColumns, interactionColumns } from "../dataset/check-interactions.ts";
-import type { Dialect, IdRule, TimeUnit } from "../rules/dialect.ts";
+import { type Dialect, type IdRule, idReading, type TimeUnit } from "../rules/dialect.ts";
 import type { RowRules } from "../rules/row-rules.ts";
 
 /** An interaction query, and its columns as the store describes them. */
@@ -43,11 +43,13 @@ export function sourceTable({ dialect, query, available, schema, nowSeconds }: S
   ];
   const sessionColumn = columns[4] === undefined ? undefined : columnOf(columns[4]);
   const readable = (column: SourceColumn) => dialect.arrivesAsCast(column);
-  const user = readable(userColumn) && dialect.id("c0", userColumn.type, "user");
-  const item = readable(itemColumn) && dialect.id("c1", itemColumn.type, "item");
+  const user = readable(userColumn) && dialect.id("c0", userColumn.type, idReading("user", schema));
+  const item = readable(itemColumn) && dialect.id("c1", itemColumn.type, idReading("item", schema));
   const time = readable(timeColumn) && dialect.time("c2", timeColumn.type);
   const label = readable(labelColumn) && dialect.label("c3", labelColumn.type, schema.interaction.label);
-  const session = sessionColumn && (readable(sessionColumn) ? dialect.id("c4", sessionColumn.type, "user") : undefined);
+  const session =
+    sessionColumn &&
+    (readable(sessionColumn) ? dialect.id("c4", sessionColumn.type, idReading("user", schema)) : undefined);
   if (!user) return { column: userColumn, meaning: "an integer or a text" };
   if (!item) return { column: itemColumn, meaning: "an integer or a text" };
   if (!time) return { column: timeColumn, meaning: "a timestamp or epoch numbers" };

@@ -1,6 +1,6 @@
 import { type Connector, jsonRows, type SourceRows } from "../connectors/connector.ts";
 import { unreadableOf } from "../dataset/stage-query.ts";
-import { countRejected, type Rejected } from "../rules/reject-reasons.ts";
+import { countRejected, type Rejected, rejectedOf } from "../rules/reject-reasons.ts";
 import { type TimeReading, timeReadingOf } from "../rules/time-reading.ts";
 import { DISTINCT, type Relation, relationSql } from "./relation.ts";
 import type { SourceTable } from "./source-table.ts";
@@ -55,7 +55,7 @@ export async function readRejected(
   const unreadable = unreadableOf(answer);
   const rows = counts.reduce((sum, { count }) => sum + count, countRejected(unreadable));
   const refused = counts.filter(({ reason }) => reason !== null);
-  const rejected = Object.fromEntries(refused.map(({ reason, count }) => [String(reason), { count, firstRows: [] }]));
+  const rejected = rejectedOf(refused.map(({ reason, count }) => ({ reason: String(reason), count, firstRows: [] })));
   return { rows, rejected: { ...rejected, ...unreadable } };
 }
 

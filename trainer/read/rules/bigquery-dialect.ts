@@ -1,6 +1,15 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { quoted } from "../connectors/bigquery/columns.ts";
-import { type Dialect, idReason, labelRule, NUMBER_PATTERN, SPACES, type TimeRule, type TimeUnit } from "./dialect.ts";
+import {
+  type Dialect,
+  type IdReading,
+  idReason,
+  labelRule,
+  NUMBER_PATTERN,
+  SPACES,
+  type TimeRule,
+  type TimeUnit,
+} from "./dialect.ts";
 
 /** Types that the connector fetches as a cast writes them, unlike BYTES and JSON. */
 const CAST_ALIKE = new Set(
@@ -17,7 +26,7 @@ export const BIGQUERY: Dialect = {
   label: labelRule({
     numbers: new Set([DuckDBTypeId.BIGINT, DuckDBTypeId.DOUBLE]),
     texts: new Set([DuckDBTypeId.VARCHAR]),
-    trimmed: (column) => `TRIM(${textOf(column)}, '${SPACES}')`,
+    trimmed: (column) => trimmed(column),
     truthAsInteger: (column) => `CAST(${column} AS INT64)`,
     ratingNumber,
   }),
@@ -35,14 +44,17 @@ export const BIGQUERY: Dialect = {
 /** The text that the connector would fetch, compared by code point whatever the column's collation. */
 const textOf = (column: string) => `COLLATE(CAST(${column} AS STRING), '')`;
 
-function id(column: string, { typeId }: DuckDBType, which: "user" | "item"): ReturnType<Dialect["id"]> {
-  if (typeId === DuckDBTypeId.BIGINT) return { key: column, isInteger: true, reason: idReason(column, which) };
+const trimmed = (column: string) => `TRIM(${textOf(column)}, '${SPACES}')`;
+
+function id(column: string, { typeId }: DuckDBType, reading: IdReading): ReturnType<Dialect["id"]> {
+  if (typeId === DuckDBTypeId.BIGINT) return { key: column, isInteger: true, reason: idReason(column, reading) };
   if (typeId === DuckDBTypeId.BOOLEAN)
-    return { key: `CAST(${column} AS STRING)`, isInteger: false, reason: idReason(column, which) };
+    return { key: `CAST(${column} AS STRING)`, isInteger: false, reason: idReason(column, reading) };
   if (typeId !== DuckDBTypeId.VARCHAR) return undefined;
-  const key = textOf(column);
-  const parts = { text: key, bytes: `BYTE_LENGTH(${key})`, hasNul: `REGEXP_CONTAINS(${key}, r'\\x00')` };
-  return { key, isInteger: false, reason: idReason(column, which, parts) };
+  const key = reading.trims ? trimmed(column) : textOf(column);
+  const literal = (word: string) => `r'${word}'`;
+  const parts = { literal, text: key, bytes: `BYTE_LENGTH(${key})`, hasNul: `REGEXP_CONTAINS(${key}, r'\\x00')` };
+  return { key, isInteger: false, reason: idReason(column, reading, parts) };
 }
 
 function timeRule(column: string, { typeId }: DuckDBType): TimeRule | undefined {

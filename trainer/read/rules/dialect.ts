@@ -1,6 +1,6 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
-import { ID_BYTES_MAX } from "../../../shared/ids.ts";
-import type { Label } from "../../../shared/model-spec.ts";
+import { ID_BYTES_MAX, NULL_WORDS } from "../../../shared/ids.ts";
+import type { Label, ModelSchema } from "../../../shared/model-spec.ts";
 import type { SourceColumn } from "../connectors/connector.ts";
 
 /** How SQL reads a column of ids. */
@@ -53,7 +53,7 @@ export type Dialect = {
   /** Whether the connector fetches the column's values as the store's own casts write them. */
   arrivesAsCast(column: SourceColumn): boolean;
   /** An integer as it is, anything else as the text that the trainer takes for the id. */
-  id(column: string, type: DuckDBType, which: "user" | "item"): (IdRule & { readonly isInteger: boolean }) | undefined;
+  id(column: string, type: DuckDBType, reading: IdReading): (IdRule & { readonly isInteger: boolean }) | undefined;
   time(column: string, type: DuckDBType): TimeRule | undefined;
   label(column: string, type: DuckDBType, label: Label): LabelRule | undefined;
   /** A literal to compare a column of timestamps or days with. `utc` looks like `2026-11-20 08:00:00`. */
@@ -70,16 +70,42 @@ export type Dialect = {
   sha256(saltHex: string, text: string): string;
 };
 
+/** How ids of a column are read. */
+export type IdReading = {
+  readonly which: "user" | "item";
+  /** Whether words such as NULL are ids. */
+  readonly keepsNullWords: boolean;
+  /** Whether blanks around ids are removed. */
+  readonly trims: boolean;
+};
+
+export const idReading = (which: "user" | "item", { interaction }: ModelSchema): IdReading => ({
+  which,
+  keepsNullWords: interaction.keep_null_words ?? false,
+  trims: interaction.trim_ids ?? false,
+});
+
+/** Separates the reason of a missing id from the word that stands in its place. */
+export const WORD_MARK = ":";
+
 /** SQL of a text's length in bytes, and of whether it has a NUL where the store's texts can have one. */
-type TextParts = { readonly text: string; readonly bytes: string; readonly hasNul?: string };
+type TextParts = {
+  readonly text: string;
+  readonly bytes: string;
+  readonly hasNul?: string;
+  /** A word in quotes, where the store's literals take backslashes for something else. */
+  readonly literal?: (word: string) => string;
+};
 
 /** Why a value is no id, or NULL. Without `parts` every value but NULL is an id. */
-export function idReason(column: string, which: "user" | "item", parts?: TextParts): string {
+export function idReason(column: string, { which, keepsNullWords }: IdReading, parts?: TextParts): string {
   const missing = `CASE WHEN ${column} IS NULL THEN 'missing_${which}'`;
   if (parts === undefined) return `${missing} END`;
-  const { text, bytes, hasNul } = parts;
+  const { text, bytes, hasNul, literal = (word: string) => `'${word}'` } = parts;
+  const isWord = `${text} IN (${NULL_WORDS.map(literal).join(", ")})`;
+  const words = keepsNullWords ? "" : ` WHEN ${isWord} THEN 'missing_${which}${WORD_MARK}' || ${text}`;
   const nul = hasNul === undefined ? "" : ` WHEN ${hasNul} THEN 'id_has_nul'`;
-  return `${missing} WHEN ${text} = '' THEN 'missing_${which}' WHEN ${bytes} > ${ID_BYTES_MAX} THEN 'id_too_long'${nul} END`;
+  return `${missing} WHEN ${text} = '' THEN 'missing_${which}'${words} WHEN ${bytes} > ${ID_BYTES_MAX} THEN 'id_too_long'${nul} END`;
 }
 
 /** The characters that DuckDB's trim removes: Unicode's space separators. */

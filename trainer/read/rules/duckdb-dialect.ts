@@ -9,12 +9,12 @@ export const DUCKDB: Dialect = {
   name: "DuckDB",
   identifier,
   arrivesAsCast: () => true,
-  id(column, type, which) {
-    const id = idExpression(column, type, which);
+  id(column, type, reading) {
+    const id = idExpression(column, type, reading);
     // Whether such a column holds integers is known only after reading all of it.
     if (!id || id.isIntegral !== null) return undefined;
     const isInteger = id.jsonType === "integer";
-    return { key: isInteger ? column : id.text.replaceAll("key", column), isInteger, reason: id.reason };
+    return { key: isInteger ? column : id.text.replaceAll(/\bkey\b/g, () => id.key), isInteger, reason: id.reason };
   },
   time: timeRule,
   label: labelRule({

@@ -1,7 +1,7 @@
 import { DuckDBDecimalType, type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { ID_BYTES_MAX, type ItemIdType } from "../../../shared/ids.ts";
 import { INTEGERS, TIMES } from "./column-kinds.ts";
-import { type IdRule, idReason } from "./dialect.ts";
+import { type IdReading, type IdRule, idReason, WORD_MARK } from "./dialect.ts";
 
 /** How DuckDB reads a column of ids. Keys are of a type that is cheap to compare. */
 export type IdExpression = IdRule & {
@@ -20,20 +20,32 @@ const AS_TEXT: ReadonlySet<DuckDBTypeId> = new Set([...TIMES, DuckDBTypeId.BOOLE
  *
  * @param column SQL of the column.
  */
-export function idExpression(column: string, type: DuckDBType, which: "user" | "item"): IdExpression | undefined {
+export function idExpression(column: string, type: DuckDBType, reading: IdReading): IdExpression | undefined {
+  const { which, keepsNullWords, trims } = reading;
   const missing = `WHEN ${column} IS NULL THEN 'missing_${which}'`;
-  const plain = { key: column, isIntegral: null, reason: idReason(column, which) };
+  const plain = { key: column, isIntegral: null, reason: idReason(column, reading) };
+  const ofText = (text: string) => ({
+    ...plain,
+    key: text,
+    text: "key",
+    reason: idReason(text, reading, textParts(text)),
+  });
   if (INTEGERS.has(type.typeId)) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "integer" };
   if (AS_TEXT.has(type.typeId)) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "string" };
   switch (type.typeId) {
     case DuckDBTypeId.VARCHAR:
-      return { ...plain, text: "key", reason: idReason(column, which, textParts(column)), jsonType: "string" };
-    case DuckDBTypeId.ENUM:
-    case DuckDBTypeId.BIGNUM: {
-      const reason = idReason(column, which, textParts(`CAST(${column} AS VARCHAR)`));
-      const jsonType = type.typeId === DuckDBTypeId.ENUM ? "string" : "integer";
-      return { ...plain, text: "CAST(key AS VARCHAR)", reason, jsonType };
+      return { ...ofText(trims ? `trim(${column})` : column), jsonType: "string" };
+    case DuckDBTypeId.ENUM: {
+      const text = `CAST(${column} AS VARCHAR)`;
+      return { ...ofText(trims ? `trim(${text})` : text), jsonType: "string" };
     }
+    case DuckDBTypeId.BIGNUM:
+      return {
+        ...ofText(`CAST(${column} AS VARCHAR)`),
+        key: column,
+        text: "CAST(key AS VARCHAR)",
+        jsonType: "integer",
+      };
     case DuckDBTypeId.BLOB:
       return {
         ...plain,
@@ -44,12 +56,13 @@ export function idExpression(column: string, type: DuckDBType, which: "user" | "
       };
     case DuckDBTypeId.FLOAT:
     case DuckDBTypeId.DOUBLE: {
+      const noNumber = keepsNullWords ? "" : `WHEN isnan(${column}) THEN 'missing_${which}${WORD_MARK}NaN'`;
       const exactMax = type.typeId === DuckDBTypeId.FLOAT ? 2 ** 24 - 1 : Number.MAX_SAFE_INTEGER;
       return {
         key: column, // −0 and 0 are equal, and both are written 0
         text: `CASE WHEN key = trunc(key) THEN CAST(TRY_CAST(key AS BIGINT) AS VARCHAR) ELSE CAST(key AS VARCHAR) END`,
         // A larger number represents several integers, which would merge two ids.
-        reason: `CASE ${missing} WHEN NOT isfinite(${column}) THEN 'id_not_finite'
+        reason: `CASE ${missing} ${noNumber} WHEN NOT isfinite(${column}) THEN 'id_not_finite'
           WHEN abs(${column}) > ${exactMax} THEN 'id_not_exact' END`,
         isIntegral: `(${column} = trunc(${column}))`,
         jsonType: "integer",
@@ -72,6 +85,9 @@ export function idExpression(column: string, type: DuckDBType, which: "user" | "
 
 /** SQL of the text that a training uses for an id, from a column of this type; NULL where the type cannot be an id. */
 export const idText = (column: string, type: DuckDBType): string =>
-  idExpression(column, type, "user")?.text.replaceAll(/\bkey\b/g, () => column) ?? "NULL";
+  idExpression(column, type, { which: "user", keepsNullWords: true, trims: false })?.text.replaceAll(
+    /\bkey\b/g,
+    () => column,
+  ) ?? "NULL";
 
 const textParts = (text: string) => ({ text, bytes: `strlen(${text})`, hasNul: `contains(${text}, chr(0))` });

@@ -1,6 +1,15 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { identifier } from "../connectors/sql-text.ts";
-import { type Dialect, idReason, labelRule, NUMBER_PATTERN, SPACES, type TimeRule, type TimeUnit } from "./dialect.ts";
+import {
+  type Dialect,
+  type IdReading,
+  idReason,
+  labelRule,
+  NUMBER_PATTERN,
+  SPACES,
+  type TimeRule,
+  type TimeUnit,
+} from "./dialect.ts";
 
 /** SPACES as E'' writes them in a regular expression: a server in LATIN1 refuses the characters themselves. */
 const ESCAPED_SPACES = [...SPACES].map((space) => `\\\\u${space.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
@@ -15,7 +24,7 @@ export const POSTGRES: Dialect = {
   label: labelRule({
     numbers: new Set([DuckDBTypeId.INTEGER, DuckDBTypeId.BIGINT, DuckDBTypeId.DOUBLE]),
     texts: new Set([DuckDBTypeId.VARCHAR]),
-    trimmed: (column) => `regexp_replace(${sent(column)}, E'^[${ESCAPED_SPACES}]+|[${ESCAPED_SPACES}]+$', '', 'g')`,
+    trimmed: (column) => trimmed(sent(column)),
     truthAsInteger: (column) => `CAST(${column} AS integer)`,
     ratingNumber,
   }),
@@ -33,18 +42,29 @@ export const POSTGRES: Dialect = {
  */
 const sent = (column: string) => `CAST(CASE WHEN ${column} IS NOT NULL THEN concat(${column}) END AS text) COLLATE "C"`;
 
+/** As the connector reads it: the whole number of a numeric has no point, and char(n) no blanks at its end. */
+const idTextOf = (column: string) => {
+  const text = sent(column);
+  return `(CASE CAST(pg_typeof(${column}) AS text) WHEN 'character' THEN rtrim(${text}, ' ')
+    WHEN 'numeric' THEN regexp_replace(${text}, '([.][0-9]*[1-9])0+$|[.]0+$', '\\1') ELSE ${text} END) COLLATE "C"`;
+};
+
+const trimmed = (text: string) => `regexp_replace(${text}, E'^[${ESCAPED_SPACES}]+|[${ESCAPED_SPACES}]+$', '', 'g')`;
+
 /** The server sends a real by its shortest digits, which the trainer reads. */
 const real = (column: string) => `CAST(CASE WHEN ${column} IS NOT NULL THEN concat(${column}) END AS float8)`;
 
-function id(column: string, { typeId }: DuckDBType, which: "user" | "item"): ReturnType<Dialect["id"]> {
+function id(column: string, { typeId }: DuckDBType, reading: IdReading): ReturnType<Dialect["id"]> {
   if (typeId === DuckDBTypeId.INTEGER || typeId === DuckDBTypeId.BIGINT)
-    return { key: column, isInteger: true, reason: idReason(column, which) };
+    return { key: column, isInteger: true, reason: idReason(column, reading) };
   if (typeId === DuckDBTypeId.BOOLEAN)
-    return { key: `CAST(${column} AS text) COLLATE "C"`, isInteger: false, reason: idReason(column, which) };
+    return { key: `CAST(${column} AS text) COLLATE "C"`, isInteger: false, reason: idReason(column, reading) };
   if (typeId !== DuckDBTypeId.VARCHAR) return undefined;
-  const key = sent(column);
+  const text = idTextOf(column);
+  const key = reading.trims ? `${trimmed(text)} COLLATE "C"` : text;
   const bytes = `octet_length(convert_to(${key}, 'UTF8'))`;
-  return { key, isInteger: false, reason: idReason(column, which, { text: key, bytes }) };
+  const literal = (word: string) => `E'${word.replaceAll("\\", "\\\\")}'`;
+  return { key, isInteger: false, reason: idReason(column, reading, { text: key, bytes, literal }) };
 }
 
 function timeRule(column: string, { typeId }: DuckDBType): TimeRule | undefined {

@@ -1,10 +1,36 @@
-/** Why rows were refused: how many, and the positions (from 1) of the first few in the query's result. */
-export type Rejected = Readonly<
-  Record<
-    string,
-    { readonly count: number; readonly firstRows: readonly number[]; readonly examples?: readonly string[] }
-  >
->;
+import { WORD_MARK } from "./dialect.ts";
+
+type Found = {
+  readonly count: number;
+  /** The positions (from 1) of the first few rows in the query's result. */
+  readonly firstRows: readonly number[];
+  /** Rows by the word that stands in place of an id. */
+  readonly words?: Readonly<Record<string, number>>;
+  /** Values of such rows. */
+  readonly examples?: readonly string[];
+};
+
+/** Why rows were refused, by reason. */
+export type Rejected = Readonly<Record<string, Found>>;
+
+/** Sums rows by reason. The reasons are those of checkedRowsSql, in which words in place of ids are marked. */
+export function rejectedOf(rows: readonly (Omit<Found, "words"> & { readonly reason: string })[]): Rejected {
+  const rejected: Record<string, Found> = {};
+  for (const { reason: given, count, firstRows, examples } of rows) {
+    const [reason, word] = given.split(WORD_MARK) as [string, string?];
+    const { [reason]: before = { count: 0, firstRows: [] } } = rejected;
+    rejected[reason] = {
+      count: before.count + count,
+      firstRows: [...before.firstRows, ...firstRows].sort((a, b) => a - b).slice(0, FIRST_ROWS),
+      ...(examples && { examples }),
+      ...((word ?? before.words) && { words: { ...before.words, ...(word && { [word]: count }) } }),
+    };
+  }
+  return rejected;
+}
+
+/** Rows whose positions are told for each reason. */
+export const FIRST_ROWS = 5;
 
 /** What each reason means, for people. row-rules.ts and the dialects decide which rows it applies to. */
 export const REJECT_REASONS = {
@@ -37,10 +63,16 @@ export const countRejected = (rejected: Rejected): number =>
 export function describeRejected(rejected: Rejected): string[] {
   return Object.entries(rejected)
     .sort(([, a], [, b]) => b.count - a.count)
-    .map(([reason, { count, firstRows, examples = [] }]) => {
+    .map(([reason, { count, firstRows, words, examples = [] }]) => {
       const where =
         firstRows.length === 0 ? "" : ` (row ${firstRows.join(", ")}${count > firstRows.length ? ", …" : ""})`;
       const values = examples.length === 0 ? "" : `: ${examples.map((value) => JSON.stringify(value)).join(", ")}`;
-      return `${count} × ${reason}: ${meaningOf(reason)}${where}${values}`;
+      return `${count} × ${reason}: ${meaningOf(reason)}${words ? describeWords(words) : ""}${where}${values}`;
     });
 }
+
+const describeWords = (words: Readonly<Record<string, number>>): string => {
+  const byCount = Object.entries(words).sort(([, a], [, b]) => b - a);
+  const listed = byCount.map(([word, count]) => `${JSON.stringify(word)} ${count}`).join(", ");
+  return `, or a word for nothing: ${listed} ("keep_null_words": true in schema.interaction takes them for ids)`;
+};

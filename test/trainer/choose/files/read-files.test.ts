@@ -85,7 +85,7 @@ test("lines of a user and the user's items are read as lists, with a warning", a
   expect(lists.found.warnings[0]).toMatch(/each line is read as the id of a user and the ids of the user's items/);
 });
 test("sessions are the users of a session task, unless another column is given", async () => {
-  const path = file("csv", "session_id,user_id,item_id,ts\ns1,NA,a,1\ns2,NA,b,2\n");
+  const path = file("csv", "session_id,user_id,item_id,ts\ns1,u,a,1\ns2,u,b,2\n");
   const userOf = async (areSessions: boolean, columns: Columns) =>
     (await read(path, path, columns, { areSessions })).columns.user;
   expect([await userOf(true, {}), await userOf(false, {}), await userOf(true, { user: "user_id" })]).toEqual([

@@ -10,6 +10,7 @@ const SALT = "00112233445566778899aabbccddeeff";
 const listOf = async (...ids: string[]): Promise<ErasedUsers> =>
   erasedUsersOf(SALT, await Promise.all(ids.map((id) => erasureHash(SALT, id as UserId))));
 
+const reading = { which: "user", keepsNullWords: false, trims: false } as const;
 let rows: StagedRows;
 let tables = 0;
 beforeAll(async () => {
@@ -20,7 +21,7 @@ afterAll(() => rows.close());
 /** The ids of the remaining rows, as text. */
 async function left(sql: string, erased: ErasedUsers | undefined): Promise<{ ids: unknown[]; rows: number }> {
   const staged = await rows.stage(`t${++tables}`, sql);
-  const { table, rows: gone } = await leaveOutErased(rows.staging, staged, erased);
+  const { table, rows: gone } = await leaveOutErased(rows.staging, staged, erased, reading);
   const found = await readStaged(rows.staging, `SELECT CAST(c0 AS VARCHAR) AS id FROM ${table.name}`);
   expect(table.rows).toBe(found.length);
   return { ids: found.map(({ id }) => id), rows: gone };

@@ -7,7 +7,7 @@ import type { ModelSpec } from "../../../../shared/model-spec.ts";
 import { connect } from "../../../../trainer/read/connectors/connect.ts";
 import { StageError } from "../../../../trainer/stage/stage-error.ts";
 import { fileSettings } from "../../../fixtures/real-data.ts";
-import { readRows, specOf } from "../../../fixtures/rows-spec.ts";
+import { itemIdsOf, readRows, rowsOf, specOf } from "../../../fixtures/rows-spec.ts";
 
 const values = (rows: string, columns = "u, i, t, l") => `SELECT * FROM (VALUES ${rows}) v(${columns})`;
 const T = 1_700_000_000;
@@ -51,6 +51,37 @@ describe("data that cannot make a model", () => {
     expect(
       readRows(specOf({ interactions: values(`(1, 7, ${T}, 5), (2, 8, ${T}, 4), (3, 9, ${T}, 1)`) })),
     ).rejects.toThrow("label type Rating"));
+});
+
+describe("ids that are words for nothing, or have blanks around them", () => {
+  const rows = {
+    interactions: values(
+      `('NULL', 'a', ${T}, 1), ('None', 'a', ${T}, 1), ('NULL', 'b', ${T}, 1), ('u', 'N/A', ${T}, 1), ('u', 'a', ${T}, 1),
+       ('u ', 'b', ${T}, 1)`,
+    ),
+    items: "SELECT * FROM (VALUES ('a', 1), ('NULL', 2), (' b', 3)) v(i, size)",
+  };
+
+  test("words are missing ids, counted by word, also in the items' source", async () => {
+    const { dataset, summary } = await readRows(specOf(rows), { rejectedFractionMax: 1 });
+    expect(rowsOf(dataset)).toEqual([`u a ${T} 1`, `u  b ${T} 1`]);
+    expect(itemIdsOf(dataset)).toEqual([" b", "a", "b"]);
+    expect(summary.rejected_rows).toEqual({ missing_user: 3, missing_item: 1 });
+    expect(summary.warnings.join("\n")).toContain('or a word for nothing: "NULL" 2, "None" 1');
+    expect(summary.warnings.join("\n")).toContain("1 rows of the item query have no usable id");
+  });
+
+  test("keep_null_words takes them for ids, and trim_ids joins ids that differ by blanks", async () => {
+    const { dataset, summary } = await readRows(specOf({ ...rows, keep_null_words: true, trim_ids: true }));
+    expect(itemIdsOf(dataset)).toEqual(["N/A", "NULL", "a", "b"]);
+    expect(
+      rowsOf(dataset)
+        .filter((row) => row.startsWith("u "))
+        .sort(),
+    ).toEqual([`u N/A ${T} 1`, `u a ${T} 1`, `u b ${T} 1`]);
+    expect(summary.rejected_rows).toEqual({});
+    expect(summary.item_attributes).toMatchObject([{ name: "size", present: 3 }]);
+  });
 });
 
 describe("from files", () => {

@@ -1,5 +1,7 @@
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { NULL_WORDS } from "../../../../shared/ids.ts";
+import type { IdReading } from "../../../../trainer/read/rules/dialect.ts";
 import { idExpression } from "../../../../trainer/read/rules/id-expression.ts";
 
 let connection: DuckDBConnection;
@@ -9,11 +11,11 @@ beforeAll(async () => {
 afterAll(() => connection.closeSync());
 
 /** The id, or the reject reason, of an SQL value. */
-async function read(sql: string) {
+async function read(sql: string, reading: Partial<IdReading> = {}) {
   const { columnType } = await connection
     .runAndReadAll(`SELECT ${sql} AS c`)
     .then((r) => ({ columnType: r.columnType(0) }));
-  const id = idExpression("c", columnType, "user");
+  const id = idExpression("c", columnType, { which: "user", keepsNullWords: false, trims: false, ...reading });
   if (id === undefined) return "no id";
   const result = await connection.runAndReadAll(
     `SELECT ${id.reason} AS reason, ${id.text} AS text, ${id.isIntegral ?? "true"} AS integral
@@ -64,10 +66,31 @@ test.each<[string, unknown]>([
   ["repeat('ü', 129)", "id_too_long"],
   ["repeat('x', 1000000)", "id_too_long"],
   ["'a' || chr(0) || 'b'", "id_has_nul"],
-  ["'nan'::DOUBLE", "id_not_finite"],
+  ["'nan'::DOUBLE", "missing_user:NaN"],
   ["'inf'::FLOAT", "id_not_finite"],
   ["[1, 2]", "no id"],
   ["{'a': 1}", "no id"],
   ["MAP {'a': 1}", "no id"],
   ["INTERVAL 1 DAY", "no id"],
 ])("%s → %j", async (sql, expected) => expect(await read(sql)).toEqual(expected));
+
+test("words for nothing are no ids, exactly as they are listed, unless they are kept", async () => {
+  for (const word of NULL_WORDS) {
+    expect(await read(`'${word}'`)).toBe(`missing_user:${word}`);
+    expect(await read(`'${word}'`, { keepsNullWords: true })).toEqual([word, "string"]);
+  }
+  for (const id of ["Null", " null", "nan", "n/a", "Nina"]) expect(await read(`'${id}'`)).toEqual([id, "string"]);
+  expect(await read("'NA'::ENUM('NA', 'DE')")).toBe("missing_user:NA");
+  expect(await read("'nan'::DOUBLE", { keepsNullWords: true })).toBe("id_not_finite");
+});
+
+test("blanks around ids are removed where that is wanted", async () => {
+  expect(await read("' a b '", { trims: true })).toEqual(["a b", "string"]);
+  expect(await read("chr(160) || 'a'", { trims: true })).toEqual(["a", "string"]);
+  expect(await read("' x '::ENUM(' x ')", { trims: true })).toEqual(["x", "string"]);
+  expect([await read("'  '", { trims: true }), await read("' NULL '", { trims: true })]).toEqual([
+    "missing_user",
+    "missing_user:NULL",
+  ]);
+  expect(await read("7", { trims: true })).toEqual(["7", "integer"]);
+});

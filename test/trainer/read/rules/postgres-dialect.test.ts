@@ -22,7 +22,7 @@ describe.skipIf(!bin)("on a real server, the dialect and the trainer read the sa
 
   test.each<[string, Label, string, string[], string]>([
     [
-      "char(n) keeps its spaces, and numeric its digits",
+      "char(n) loses its padding, and numeric the zeros at its end",
       BINARY,
       "u::char(4) AS u, i::numeric AS i, t::bigint AS t, l::int AS l",
       ["'a', '1.50', 5, 1", "'a', '1.5', 5, 1", "'a  ', '100', 5, 0", "NULL, '1', 5, 1"],

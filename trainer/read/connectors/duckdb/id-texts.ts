@@ -32,7 +32,7 @@ export type IdQuery = {
  *
  * @param idColumns Names of queries' columns that are ids.
  */
-export function idReading(tables: Tables, idColumns: readonly string[]): (query: IdQuery) => Promise<void> {
+export function idTextReader(tables: Tables, idColumns: readonly string[]): (query: IdQuery) => Promise<void> {
   const known = new Map<string, TextColumns>();
   return async (query) => {
     const { inner } = query;

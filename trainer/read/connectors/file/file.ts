@@ -3,7 +3,7 @@ import { StageError } from "../../../stage/stage-error.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceRows } from "../connector.ts";
 import { columnsOf } from "../duckdb/columns.ts";
 import { findFiles } from "../duckdb/files.ts";
-import { idReading } from "../duckdb/id-texts.ts";
+import { idTextReader } from "../duckdb/id-texts.ts";
 import { countMalformed, rejectCount } from "../duckdb/malformed-lines.ts";
 import { estimateRows, plannedRows } from "../duckdb/row-estimate.ts";
 import { openSandbox, type Sandbox } from "../duckdb/sandbox.ts";
@@ -54,7 +54,7 @@ function fileConnector(
   const orChanged = async (error: unknown, read: readonly OpenFile[]): Promise<never> => {
     throw canComeFromChange(error) && (await watch.haveChanged(read)) ? changedError(read) : error;
   };
-  const readIds = idReading(sandbox, idColumns);
+  const readIds = idTextReader(sandbox, idColumns);
   const describe = async (inner: string, signal: AbortSignal) => {
     const stream = await streamRows(sandbox.connection, `SELECT * FROM (\n${inner}\n) LIMIT 0`, limits(signal));
     for await (const _ of stream.chunks); // reads to the end, which frees the connection

@@ -29,6 +29,10 @@ const listOf = (plain: (element: string) => string = (element) => element): Colu
   read: (text) => readArray(text, plain),
 });
 const TEXTS = listOf();
+/** A numeric without zeros at the end of its fraction, so that the id 28 is the same whatever the scale of its column. */
+const withoutZeros = (numeric: string) => (numeric.includes(".") ? numeric.replace(/\.?0+$/, "") : numeric);
+/** A char(n), whose blanks at the end Postgres adds and ignores. */
+const withoutPadding = (padded: string) => padded.replace(/ +$/, "");
 
 const READERS: ReadonlyMap<number, ColumnReader> = new Map<number, ColumnReader>([
   [OIDS.BOOL, { type: BOOLEAN, read: (text) => text === "t" }],
@@ -40,17 +44,20 @@ const READERS: ReadonlyMap<number, ColumnReader> = new Map<number, ColumnReader>
   [OIDS.DATE, { type: DATE, read: readDate }],
   [OIDS.TIMESTAMP, { type: TIMESTAMP, read: readTimestamp }],
   [OIDS.TIMESTAMPTZ, { type: TIMESTAMP, read: readTimestamp }],
-  // Arrays of int2, int4, int8, float4, float8, text, bpchar, varchar, uuid, date, timestamp, timestamptz.
-  ...[1005, 1007, 1016, 1021, 1022, 1009, 1014, 1015, 2951, 1182, 1115, 1185].map((oid) => [oid, TEXTS] as const),
+  // Arrays of int2, int4, int8, float4, float8, text, varchar, uuid, date, timestamp, timestamptz.
+  ...[1005, 1007, 1016, 1021, 1022, 1009, 1015, 2951, 1182, 1115, 1185].map((oid) => [oid, TEXTS] as const),
   [1000, listOf((bool) => (bool === "t" ? "true" : "false"))],
-  [1231, listOf((numeric) => (numeric.includes(".") ? numeric.replace(/\.?0+$/, "") : numeric))],
+  [OIDS.NUMERIC, { type: VARCHAR, read: withoutZeros }],
+  [1231, listOf(withoutZeros)],
+  [OIDS.BPCHAR, { type: VARCHAR, read: withoutPadding }],
+  [1014, listOf(withoutPadding)],
 ]);
 
 /** The first object id of types that the database itself defines (FirstNormalObjectId). */
 const CUSTOM_TYPES_FROM = 16384;
 
 /**
- * The readers of columns. All other types (numeric, uuid, enums, json, …) keep Postgres's text, so nothing is rounded; numbers
+ * The readers of columns. All other types (uuid, enums, json, …) keep Postgres's text, so nothing is rounded; numbers
  * among them are recognised later.
  *
  * @param arraysAmong Finds which of the types are arrays. Called only for types that the database itself defines.

@@ -87,7 +87,7 @@ describe.skipIf(!bin)("on a real server", () => {
     const texts = row!.map((value) => (value === null ? null : String(value)));
     expect(texts).toEqual([
       "9007199254740993",
-      "1.10",
+      "1.1",
       "['a', 'b c', NULL]",
       "['1', '2']",
       "2024-02-29 10:00:00.5",
