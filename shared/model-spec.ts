@@ -79,6 +79,17 @@ const Entity = z.strictObject({
     }),
 });
 
+const ItemEntity = Entity.extend({
+  only_catalog_items: z
+    .boolean()
+    .optional()
+    .meta({
+      description:
+        "Whether only items that the source of items has may be in lists; default: true with a source. Interactions with others are " +
+        "learnt from all the same.",
+    }),
+});
+
 export const Label = z
   .discriminatedUnion("type", [
     z.strictObject({ type: z.literal("Binary"), name: Column }),
@@ -101,7 +112,7 @@ export type Label = z.infer<typeof Label>;
 
 export const ModelSchema = z.strictObject({
   user: Entity,
-  item: Entity,
+  item: ItemEntity,
   interaction: z.strictObject({
     created_at: Column.meta({
       description:

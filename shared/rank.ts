@@ -61,7 +61,9 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const inSession = new Set(mayRepeat ? [] : session);
   const isSeen = (item: ItemIndex) => request.excludeSeen && (record?.hasSeen(item) ?? false);
   // The filter comes first: one that passes few items decides for most, so the other tests run rarely.
-  const isCandidate = (item: ItemIndex) => isMatch(item) && !inSession.has(item) && !isSeen(item);
+  const isOpen = (item: ItemIndex) => isMatch(item) && !inSession.has(item) && !isSeen(item);
+  const { isHidden } = snapshot;
+  const isCandidate = isHidden ? (item: ItemIndex) => !isHidden(item) && isOpen(item) : isOpen;
   const among = given ?? snapshot.itemCount;
   const shaped = shaping && shape(scores ?? popular(snapshot), request.limit, { isCandidate, among }, shaping);
   const items = shaped?.items ?? bestOf(scores, request.limit, isCandidate, among);

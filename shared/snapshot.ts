@@ -40,6 +40,8 @@ export type Snapshot = {
   readonly attributes?: AttributeTable | null | undefined;
   /** Absent in versions that were published without it. */
   readonly similarity?: Similarity | null | undefined;
+  /** Whether an item is in no answer of any kind, such as a withdrawn one. Absent: none is. */
+  readonly isHidden?: ((item: ItemIndex) => boolean) | undefined;
   /** Called with each array of catalog size that ranking itself allocates, so that the caller can free it. */
   readonly onTable?: ((table: ArrayBufferView) => void) | undefined;
   indexOf(id: ItemId): ItemIndex | undefined;
@@ -64,3 +66,7 @@ export type Snapshot = {
 
 /** The part of a version that a request can be checked against without a user. */
 export type KnownNames = Pick<Snapshot, "version" | "attributes" | "indexOf" | "idAt" | "compileFilter">;
+
+/** A test for items from `listedCount` on, which are in no list; undefined if there are none. */
+export const isBeyond = (listedCount: number, itemCount: number): Snapshot["isHidden"] =>
+  listedCount < itemCount ? (item) => item >= listedCount : undefined;

@@ -1,7 +1,7 @@
 import { compileFilter } from "../../shared/filter/compile-filter.ts";
 import { POPULARITY } from "../../shared/manifest.ts";
 import { valuesAt } from "../../shared/rank/reasons.ts";
-import type { Snapshot, UserRecord } from "../../shared/snapshot.ts";
+import { isBeyond, type Snapshot, type UserRecord } from "../../shared/snapshot.ts";
 import type { LoadedVersion } from "./load-version.ts";
 
 /**
@@ -33,6 +33,7 @@ export function snapshotOf(
       userRecord: async () => record,
       attributes,
       similarity,
+      isHidden: isBeyond(manifest.listed_count ?? manifest.item_count, manifest.item_count),
       onTable: lease,
       score: async (history) => lease(await scorer.score(history)),
       async scoreAt(history, items) {

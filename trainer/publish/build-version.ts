@@ -72,6 +72,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     item_id_type: dataset.itemIdType,
     item_id_column: input.itemIdColumn,
     item_count: dataset.itemCount,
+    ...(dataset.listedCount !== undefined && { listed_count: dataset.listedCount }),
     user_count: users?.userCount ?? 0,
     model: {
       method: input.method,

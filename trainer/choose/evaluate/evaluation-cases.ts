@@ -25,6 +25,8 @@ export type EvaluationCases = {
   readonly sessions?: SessionRules;
   readonly count: number;
   readonly itemCount: number;
+  /** Items from this index on are in no list. Absent: all may be. */
+  readonly listedCount?: number | undefined;
   /** `at` is 0…count − 1. The same answer every time. */
   caseAt(at: number): EvaluationCase;
   /** Lengths of the uncut history and of the targets, which is cheaper than the whole case. */
@@ -65,11 +67,13 @@ export type CaseOptions = {
 };
 
 /**
- * A case for each user with a target. An item that the user had already seen cannot be in a list without seen items, so it is no target;
+ * A case for each user with a target. An item that the user had already seen cannot be in a list without seen items, so it is no target,
+ * nor is an item that is in no list;
  * a user without another target is no case.
  */
 export function casesOfSplit(train: Interactions, targets: Targets, options: CaseOptions = {}): EvaluationCases {
   const users = usersWithTargets(train, targets, options);
+  const listedCount = listedCountOf(train);
   const caseAt = (at: number): EvaluationCase => {
     const user = users[at]!;
     const [first, end] = [train.userStart[user]!, train.userStart[user + 1]!];
@@ -81,7 +85,7 @@ export function casesOfSplit(train: Interactions, targets: Targets, options: Cas
       times.push(train.times[i]!);
     }
     const seen = new Set(train.items.subarray(first, end) as Iterable<number> as Iterable<ItemIndex>);
-    const relevant = relevantOf(targets, user, options.includeSeen ? new Set() : seen);
+    const relevant = relevantOf(targets, user, { seen: options.includeSeen ? new Set() : seen, listedCount });
     return {
       items,
       times,
@@ -93,6 +97,7 @@ export function casesOfSplit(train: Interactions, targets: Targets, options: Cas
   return {
     count: users.length,
     itemCount: train.itemCount,
+    listedCount: train.listedCount,
     caseAt,
     sizesAt: sizesBy(caseAt),
     userAt: (at) => users[at],
@@ -109,10 +114,12 @@ export function casesOfSessions(all: Interactions, { repeats }: SessionRules): E
   const sessions = all.positive.includes(0) ? rowsWhere(all, (row) => all.positive[row] === 1) : all;
   const targetOfCase: number[] = []; // row of the target
   const userOfCase: number[] = [];
+  const listedCount = listedCountOf(all);
   const firstOf = (user: number, target: number) => Math.max(sessions.userStart[user]!, target - SESSION_MAX);
   const prefixOf = (user: number, target: number) => sessions.items.subarray(firstOf(user, target), target);
   for (let user = 0; user < sessions.userCount; user++) {
     for (let at = sessions.userStart[user]! + 1; at < sessions.userStart[user + 1]!; at++) {
+      if (sessions.items[at]! >= listedCount) continue;
       if (!repeats && prefixOf(user, at).includes(sessions.items[at]!)) continue;
       targetOfCase.push(at);
       userOfCase.push(user);
@@ -133,6 +140,7 @@ export function casesOfSessions(all: Interactions, { repeats }: SessionRules): E
     sessions: { repeats },
     count: targetOfCase.length,
     itemCount: sessions.itemCount,
+    listedCount: all.listedCount,
     caseAt,
     sizesAt: (at) => ({ known: targetOfCase[at]! - sessions.userStart[userOfCase[at]!]!, wanted: 1 }),
     userAt: () => undefined,
@@ -147,13 +155,20 @@ function usersWithTargets(train: Interactions, targets: Targets, options: CaseOp
     const [first, end] = [train.userStart[user]!, train.userStart[user + 1]!];
     if (options.withHistoryOnly && !train.positive.subarray(first, end).includes(1)) continue;
     const seen = new Set<number>(options.includeSeen ? [] : train.items.subarray(first, end));
-    if (relevantOf(targets, user, seen).length > 0) users.push(user);
+    if (relevantOf(targets, user, { seen, listedCount: listedCountOf(train) }).length > 0) users.push(user);
   }
   return users;
 }
 
-function relevantOf({ userStart, items }: Targets, user: number, seen: ReadonlySet<number>): ItemIndex[] {
+const listedCountOf = ({ listedCount, itemCount }: Interactions) => listedCount ?? itemCount;
+
+type MayBeRelevant = { readonly seen: ReadonlySet<number>; readonly listedCount: number };
+
+function relevantOf({ userStart, items }: Targets, user: number, { seen, listedCount }: MayBeRelevant): ItemIndex[] {
   const relevant = new Set<number>();
-  for (let at = userStart[user]!; at < userStart[user + 1]!; at++) if (!seen.has(items[at]!)) relevant.add(items[at]!);
+  for (let at = userStart[user]!; at < userStart[user + 1]!; at++) {
+    const item = items[at]!;
+    if (item < listedCount && !seen.has(item)) relevant.add(item);
+  }
   return [...relevant] as ItemIndex[];
 }

@@ -1,6 +1,6 @@
 import type { Filter } from "../../../shared/filter/parse-filter.ts";
 import type { ItemId, ItemIndex } from "../../../shared/ids.ts";
-import type { KnownNames, Snapshot } from "../../../shared/snapshot.ts";
+import { isBeyond, type KnownNames, type Snapshot } from "../../../shared/snapshot.ts";
 import type { ExportedModel } from "../../learn/model.ts";
 import type { Scorer } from "../../learn/scoring/onnx-scorer.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
@@ -46,6 +46,7 @@ export function offlineSnapshot(
     },
     score: (history) => scorer.score(history),
     scoreByValues: values?.score,
+    isHidden: isBeyond(cases.listedCount ?? cases.itemCount, cases.itemCount),
     compileFilter(_query: Filter) {
       throw new Error("The offline evaluation does not filter by attributes.");
     },

@@ -37,6 +37,8 @@ const ReplayFile = z
     format: z.literal(FORMAT),
     historyMax: z.int().positive(),
     itemIdColumn: z.string(),
+    /** Items from this index on are in no list. Absent: all may be. */
+    listedCount: z.int().nonnegative().optional(),
     graph: uint8s,
     weights: z.array(z.strictObject({ path: z.string(), bytes: uint8s })),
     catalog: uint8s,
@@ -98,6 +100,7 @@ export function encodeReplay({
     ...itemFiles(dataset, itemIdColumn),
     userValues: userValues ?? null,
     ...(cases.sessions && { sessions: cases.sessions }),
+    ...(cases.listedCount !== undefined && { listedCount: cases.listedCount }),
     popularity: positivesOf(split.train),
     owners: Uint32Array.from(kept, ({ at }) => cases.ownerAt(at)),
     nowSeconds: Uint32Array.from(kept, ({ nowSeconds }) => nowSeconds),
@@ -146,6 +149,7 @@ export function decodeReplay(bytes: Uint8Array): Measurable {
   const file = decodePacked(KIND, ReplayFile, bytes, "The replay of the evaluation");
   const {
     historyMax,
+    listedCount,
     graph,
     weights,
     userValues,
@@ -175,6 +179,7 @@ export function decodeReplay(bytes: Uint8Array): Measurable {
       ...(sessions && { sessions }),
       count: owners.length,
       itemCount: popularity.length,
+      listedCount,
       caseAt,
       sizesAt: (at) => ({ known: rowOf(items, at).length, wanted: rowOf(relevant, at).length }),
       userAt: (at) => at,

@@ -77,7 +77,7 @@ export function liveChoices(
 
 /** Rows of the positive interactions of a user from an instant on, without repeated items unless these may be shown again. */
 function newRowsFrom(
-  { userStart, items, times, positive }: Interactions,
+  { itemCount, listedCount, userStart, items, times, positive }: Interactions,
   user: number,
   { instantSeconds, includeSeen }: { readonly instantSeconds: number; readonly includeSeen: boolean },
 ): number[] {
@@ -86,7 +86,9 @@ function newRowsFrom(
   const rows: number[] = [];
   const seen = new Set<number>();
   for (let row = first; row < end; row++) {
-    if (positive[row] && times[row]! >= instantSeconds && (includeSeen || !seen.has(items[row]!))) rows.push(row);
+    const isListed = items[row]! < (listedCount ?? itemCount);
+    if (isListed && positive[row] && times[row]! >= instantSeconds && (includeSeen || !seen.has(items[row]!)))
+      rows.push(row);
     seen.add(items[row]!);
   }
   return rows;
@@ -110,6 +112,7 @@ function casesRightBefore(all: Interactions, { userOfCase, rowOfCase }: Choices)
   return {
     count: rowOfCase.length,
     itemCount: all.itemCount,
+    ...(all.listedCount !== undefined && { listedCount: all.listedCount }),
     caseAt,
     sizesAt: (at) => ({ known: caseAt(at).items.length, wanted: 1 }),
     userAt: (at) => userOfCase[at],

@@ -17,6 +17,8 @@ export type Interactions = {
   readonly positive: Uint8Array; // [interactionCount] 1 positive, 0 negative
   /** The number of a Rating or a Weight; null for Binary. */
   readonly ratings: Float32Array | null; // [interactionCount]
+  /** Items from this index on are in no list, since the source of items lacks them. Absent: all may be in lists. */
+  readonly listedCount?: number;
   /** The positive types of events. Then `ratings` are the types' numbers from 1 on, and 0 for other types. Absent: they are values. */
   readonly eventTypes?: readonly string[];
 };
@@ -29,4 +31,6 @@ export type Dataset = Interactions & {
   readonly itemIdType: "string" | "integer";
   readonly itemAttributes: readonly AttributeColumn[];
   readonly userAttributes: readonly AttributeColumn[];
+  /** 1 for items that the source of items lacks: [itemCount]. reorderItems puts them last. Absent: there are none. */
+  readonly withdrawn?: Uint8Array;
 };

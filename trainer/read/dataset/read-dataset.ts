@@ -20,6 +20,7 @@ import { type Sessions, sessionCountOf } from "./sessions.ts";
 import { type StagedSources, type StageSourcesOptions, stageSources } from "./stage-sources.ts";
 import { openStaging, type Staging } from "./staging.ts";
 import { userValueTable } from "./user-value-table.ts";
+import { withdrawnItems } from "./withdrawn-items.ts";
 
 export type ReadDatasetOptions = StageSourcesOptions & {
   /** A folder for data that does not fit into memory. Only the spool of user values remains in it afterwards. */
@@ -69,6 +70,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
     progress({ detail: "reading attributes" });
     const { itemCount, userCount } = interactions;
     const itemAttributes = await attributesOf(staging, staged.items, { what: "item", count: itemCount });
+    const withdrawn = await withdrawnItems(staging, staged.items, spec.schema.item);
     const userAttributes = await attributesOf(staging, staged.users, { what: "user", count: userCount });
     const userValues = await valuesOf(staging, staged.users, userAttributes, options);
     const dataset: Dataset = {
@@ -78,6 +80,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
       itemIdType: staged.interactions.itemIdType,
       itemAttributes: itemAttributes.columns,
       userAttributes: userAttributes.columns,
+      ...(withdrawn && { withdrawn: withdrawn.flags }),
     };
     const summary: DataSummary = {
       ...countsOf(interactions),
@@ -93,6 +96,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
       warnings: [
         ...staged.warnings,
         ...warningsOf(interactions, staged.report, counts),
+        ...(withdrawn ? [withdrawn.warning] : []),
         ...itemAttributes.warnings,
         ...userAttributes.warnings,
       ].slice(0, WARNINGS_MAX),

@@ -2,11 +2,13 @@ import type { PackedStrings } from "../../../shared/packed-strings.ts";
 import type { AttributeColumn, Dataset } from "./dataset.ts";
 
 /**
- * Renumbers the items of a dataset.
+ * Renumbers the items of a dataset. Withdrawn items come last, in their own order.
  *
- * @param order A permutation of the item indices: the item at new index i had the index order[i].
+ * @param given A permutation of the item indices: the item at new index i had the index order[i].
  */
-export function reorderItems(dataset: Dataset, order: Int32Array): Dataset {
+export function reorderItems(dataset: Dataset, given: Int32Array): Dataset {
+  const { withdrawn } = dataset;
+  const order = withdrawn ? withdrawnLast(given, withdrawn) : given;
   const newIndex = new Int32Array(order.length);
   for (const [to, from] of order.entries()) newIndex[from] = to;
   return {
@@ -14,7 +16,22 @@ export function reorderItems(dataset: Dataset, order: Int32Array): Dataset {
     items: renumber(dataset.items, newIndex),
     itemIds: pickStrings(dataset.itemIds, order),
     itemAttributes: dataset.itemAttributes.map((column) => pickColumn(column, order)),
+    ...(withdrawn && {
+      withdrawn: Uint8Array.from(order, (from) => withdrawn[from]!),
+      listedCount: withdrawn.length - withdrawn.reduce((count, flag) => count + flag, 0),
+    }),
   };
+}
+
+function withdrawnLast(order: Int32Array, withdrawn: Uint8Array): Int32Array {
+  const listed = order.filter((item) => !withdrawn[item]);
+  const placed = new Int32Array(order.length);
+  placed.set(listed);
+  placed.set(
+    order.filter((item) => withdrawn[item]),
+    listed.length,
+  );
+  return placed;
 }
 
 function renumber(items: Int32Array, newIndex: Int32Array): Int32Array {

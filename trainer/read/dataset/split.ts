@@ -110,9 +110,15 @@ export function rowsWhere(all: Interactions, keep: (row: number) => boolean): In
     if (ratings) ratings[to] = all.ratings![row]!;
     to++;
   }
-  const { userCount, itemCount, eventTypes } = all;
+  const { userCount, itemCount, listedCount, eventTypes } = all;
   const columns = { userStart, items, times, positive, ratings };
-  return { userCount, itemCount, ...columns, ...(eventTypes && { eventTypes }) };
+  return {
+    userCount,
+    itemCount,
+    ...columns,
+    ...(listedCount !== undefined && { listedCount }),
+    ...(eventTypes && { eventTypes }),
+  };
 }
 
 /** Each user's rows before `ends` are the train part; the positive rows from there up to `limits` are targets. */
