@@ -41,7 +41,7 @@ async function sampleOf(rows: readonly string[]) {
 }
 
 test("rows without a user are nobody's history, and repeated rows are one item", async () => {
-  const anonymous = range(30).map((i) => `,i${i},${i}`);
+  const anonymous = range(30).map((i) => `${i % 2 ? "" : "NULL"},i${i},${i}`);
   const repeated = ["u1,a,1", "u1,b,2", "u1,b,2", "u1,b,2", "u1,c,3"];
   expect(await sampleOf([...anonymous, ...repeated])).toEqual({ id: "u1", latest: ["a", "b", "c"] });
   expect(await sampleOf(anonymous)).toBe(undefined);

@@ -1,5 +1,11 @@
 /** The first rows of a staged query in the form in which a report shows them. */
-import { DuckDBListValue, DuckDBTimestampTZValue, DuckDBTimestampValue, type DuckDBValue } from "@duckdb/node-api";
+import {
+  DuckDBBlobValue,
+  DuckDBListValue,
+  DuckDBTimestampTZValue,
+  DuckDBTimestampValue,
+  type DuckDBValue,
+} from "@duckdb/node-api";
 import type { StagedInteractions } from "../../read/dataset/check-interactions.ts";
 import type { StagedTable, Staging } from "../../read/dataset/staging.ts";
 
@@ -55,7 +61,8 @@ function shown(value: DuckDBValue): SampleValue {
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
   if (value instanceof DuckDBListValue) return value.items.slice(0, LIST_MAX).map(shown);
   if (value instanceof DuckDBTimestampTZValue || value instanceof DuckDBTimestampValue) return rfc3339(value);
-  const text = String(value);
+  // As an id of bytes looks.
+  const text = value instanceof DuckDBBlobValue ? Buffer.from(value.bytes).toString("base64") : String(value);
   return text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
 }
 

@@ -83,11 +83,12 @@ export function idExpression(column: string, type: DuckDBType, reading: IdReadin
   }
 }
 
-/** SQL of the text that a training uses for an id, from a column of this type; NULL where the type cannot be an id. */
-export const idText = (column: string, type: DuckDBType): string =>
-  idExpression(column, type, { which: "user", keepsNullWords: true, trims: false })?.text.replaceAll(
-    /\bkey\b/g,
-    () => column,
-  ) ?? "NULL";
+/** SQL of the text that a training by default uses for the id in a column of this type; NULL for a value that is no id. */
+export function idText(column: string, type: DuckDBType): string {
+  const id = idExpression(column, type, { which: "user", keepsNullWords: false, trims: false });
+  return id === undefined
+    ? "NULL"
+    : `CASE WHEN (${id.reason}) IS NULL THEN ${id.text.replaceAll(/\bkey\b/g, () => id.key)} END`;
+}
 
 const textParts = (text: string) => ({ text, bytes: `strlen(${text})`, hasNul: `contains(${text}, chr(0))` });

@@ -28,7 +28,8 @@ test("the first five rows as JSON values", async () => {
     "several",
     `SELECT range AS n, 9007199254740993::BIGINT AS big, 'nan'::DOUBLE AS odd, ['a', NULL] AS words, NULL AS nothing,
        TIMESTAMP '2024-02-29 12:00:00.5' AS moment,
-       TIMESTAMPTZ '2024-02-29 12:00:00+02' AS instant, repeat('x', 1000000) AS words_of, true AS good FROM range(7)`,
+       TIMESTAMPTZ '2024-02-29 12:00:00+02' AS instant, repeat('x', 1000000) AS words_of, true AS good,
+       '\\x00a'::BLOB AS bytes FROM range(7)`,
   );
   const rows = await sampleRows(staging, table);
   expect(JSON.parse(JSON.stringify(rows))).toEqual(rows);
@@ -43,6 +44,7 @@ test("the first five rows as JSON values", async () => {
     "the instant": "2024-02-29T10:00:00Z",
     "the words_of": `${"x".repeat(200)}…`,
     "the good": true,
+    "the bytes": "AGE=",
   });
 });
 

@@ -1,10 +1,10 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { literal } from "../sql-text.ts";
 import type { FileTable, TypedColumn } from "./columns.ts";
 import { sniffCsv, type Typing } from "./csv-dialect.ts";
 import { csvFunction } from "./csv-function.ts";
 import type { SourceFile } from "./files.ts";
 import { jsonTable } from "./json-table.ts";
+import { parquetTable } from "./parquet-table.ts";
 import { typeColumns } from "./type-columns.ts";
 
 /** The rows of a text file from which its delimiter and header are found. */
@@ -20,7 +20,7 @@ const SNIFFED_ROWS = 20_480;
 export async function fileTable(connection: DuckDBConnection, file: SourceFile, typedByRows = -1): Promise<FileTable> {
   switch (file.format) {
     case "parquet":
-      return { columns: [], from: () => `read_parquet(${literal(file.path)})` };
+      return await parquetTable(connection, file, typedByRows);
     case "json":
     case "jsonl":
       return await jsonTable(connection, file, typedByRows);
