@@ -13,6 +13,7 @@ import {
   type StagedInteractions,
 } from "../../read/dataset/check-interactions.ts";
 import { areTooManyRejected, checkInteractionsUsable, interactionWarnings } from "../../read/dataset/checks.ts";
+import { idWarnings } from "../../read/dataset/id-warnings.ts";
 import { numberIds } from "../../read/dataset/number-ids.ts";
 import {
   attributeColumns,
@@ -186,7 +187,8 @@ async function checkAccepted(trial: Trial, checked: StagedInteractions, { table,
     addFault(trial, isWhole ? "error" : "warning", fault);
   }
   const counts = { duplicates, sessions: sessionCountOf(spec.schema, sessions, interactions) };
-  for (const { code, message } of interactionWarnings(interactions, label, counts))
+  const warnings = [...interactionWarnings(interactions, label, counts), ...(await idWarnings(staging, checked))];
+  for (const { code, message } of warnings)
     if (isWhole || code !== "few_interactions") addProblem(trial, "warning", code, `${among}${message}`);
 }
 

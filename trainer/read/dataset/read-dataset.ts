@@ -5,6 +5,7 @@ import { spoolUserValues, type UserValueSpool, type ValueSpoolPlace } from "../s
 import type { StagedInteractions } from "./check-interactions.ts";
 import { checkInteractionsUsable, warningsOf } from "./checks.ts";
 import type { Dataset, Interactions } from "./dataset.ts";
+import { idWarnings } from "./id-warnings.ts";
 import { interactionMb, mbOfInteractions, type RowShape, stagingMb } from "./memory-budget.ts";
 import { numberIds, readIds } from "./number-ids.ts";
 import {
@@ -63,6 +64,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
     progress({ detail: "numbering users and items" });
     checkFits(staged.interactions.accepted, spec.schema.interaction, memoryMbMax);
     await numberIds(staging, staged.interactions, moreItemsSql(staged));
+    const aboutIds = await idWarnings(staging, staged.interactions);
     const { interactions, sessions, duplicates } = await collect(staging, staged.interactions, options);
     checkInteractionsUsable(interactions, spec.schema.interaction.label);
     const counts = { duplicates, sessions: sessionCountOf(spec.schema, sessions, interactions) };
@@ -96,6 +98,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
       warnings: [
         ...staged.warnings,
         ...warningsOf(interactions, staged.report, counts),
+        ...aboutIds.map(({ message }) => message),
         ...(withdrawn ? [withdrawn.warning] : []),
         ...itemAttributes.warnings,
         ...userAttributes.warnings,

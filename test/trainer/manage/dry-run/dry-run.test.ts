@@ -143,7 +143,7 @@ test.each<[string, string[]]>([
   ],
   [
     `SELECT CASE WHEN range > 5 THEN range % 9 ELSE 'nan'::DOUBLE END AS u, range % 30 AS i, ${T} + range AS t, 1 AS l FROM range(3000)`,
-    ["warning missing_user /schema/user/id"],
+    ["warning missing_user /schema/user/id", "warning user_ids /schema/user/id"],
   ],
 ])("%#: %j", async (interactions, problems) => {
   const report = await run(specOf({ interactions }));
