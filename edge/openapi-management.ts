@@ -9,7 +9,7 @@ import {
 import { EvaluationAnswer, EvaluationQuestion, EvaluationReport, ScenarioAnswer } from "../shared/evaluation-report.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
 import { ModelRecord } from "../shared/model-record.ts";
-import { ModelSpec } from "../shared/model-spec.ts";
+import { ModelSpec, TrainBody } from "../shared/model-spec.ts";
 import { RUNS_KEPT } from "../shared/run-record.ts";
 import { SCENARIO_BYTES_MAX, Scenario } from "../shared/scenario.ts";
 import { answer, at, BODY_FAULTS, type Call, FILTER_FAULTS, header, query, required } from "./openapi-call.ts";
@@ -150,7 +150,7 @@ export const MANAGEMENT_CALLS: readonly Call[] = [
     summary: "Starts a training now",
     description: "Reads the data again. The live version goes on ranking, and stays if the new one is worse.",
     scope: "manage",
-    body: nothing,
+    body: { ...nothing, schema: TrainBody },
     answers: [{ ...RECORD, status: 202 }],
     problems: [...BODY_FAULTS, "model_not_found", "model_busy"],
   },

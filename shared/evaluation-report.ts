@@ -153,8 +153,23 @@ export const ExampleUser = z.object({
 
 export type ExampleUser = z.infer<typeof ExampleUser>;
 
+/** The gate's refusals that a call may ignore once. */
+export const IGNORABLE = ["source_shrunken"] as const;
+
+/** What was read of a source, to compare with the next version's. */
+const SourceFacts = z.object({
+  /** Of the connector's configuration and the query. Facts of another source are not compared. */
+  digest: z.string().max(80),
+  rows: z.number(),
+  /** How many rows have a value, by attribute. */
+  attributes: z.record(z.string(), z.number()).optional(),
+});
+export type SourceFacts = z.infer<typeof SourceFacts>;
+
 export const GateVerdict = z.object({
   pass: z.boolean(),
+  /** Present if these codes are why it did not pass, and nothing else is. */
+  codes: z.array(z.enum(IGNORABLE)).optional(),
   /** Why it did not pass; empty if it passed. */
   reasons: z.array(proseOf(1000)).max(20),
   /** What was compared, and what could not be compared. */
@@ -189,6 +204,8 @@ export const EvaluationReport = z.object({
   user_attributes: UserAttributesReport.nullable().optional(),
   attribution: z.array(VersionAttribution).max(ATTRIBUTED_MAX).optional(),
   gate: GateVerdict.nullable(),
+  /** What the sources had. Absent in reports of earlier releases. */
+  sources: z.object({ interactions: SourceFacts, items: SourceFacts.optional() }).optional(),
   /** The chosen method was fitted again on all data before it was published. */
   refit: z.object({ interactions: z.number(), seconds: z.number(), artifact_bytes: z.number() }).nullable(),
   seconds: z.object({ budget: z.number(), used: z.number() }),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { IGNORABLE } from "./evaluation-report.ts";
 import { EventMeanings } from "./events/event.ts";
 import { NULL_WORDS } from "./ids.ts";
 
@@ -229,6 +230,19 @@ export const ModelSpec = SpecFields.superRefine((spec, context) => {
     context.addIssue({ code: "custom", ...fault });
 });
 export type ModelSpec = z.infer<typeof ModelSpec>;
+
+/** The body of `POST …/train`. No body is the same as an empty one. */
+export const TrainBody = z.strictObject({
+  ignore: z
+    .array(z.enum(IGNORABLE))
+    .max(10)
+    .optional()
+    .meta({
+      description:
+        "Refusals that this training ignores. source_shrunken: a source has lost more than half of its rows, or all values of an attribute.",
+      examples: [["source_shrunken"]],
+    }),
+});
 
 type Fault = { readonly path: (string | number)[]; readonly message: string };
 

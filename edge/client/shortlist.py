@@ -207,8 +207,10 @@ class Shortlist:
     def delete_model(self, model: str) -> Json:
         return self.call("DELETE", _path(model), is_repeatable=False)
 
-    def train_model(self, model: str) -> Json:
-        return self.call("POST", f"{_path(model)}/train", {}, is_repeatable=False)
+    def train_model(self, model: str, *, ignore: Sequence[str] = ()) -> Json:
+        """`ignore=["source_shrunken"]` publishes although a source has lost rows or values."""
+        body = {"ignore": list(ignore)} if ignore else {}
+        return self.call("POST", f"{_path(model)}/train", body, is_repeatable=False)
 
     def wait_for_training(
         self, model: str, *, timeout: float = _TRAINING_SECONDS, on_record: Callable[[Json], object] | None = None

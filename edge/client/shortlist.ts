@@ -166,8 +166,13 @@ export class Shortlist {
     return this.call("DELETE", pathOf(model), { ...options, isRepeatable: false });
   }
 
-  trainModel(model: string, options?: CallOptions): Promise<ModelRecord> {
-    return this.call("POST", `${pathOf(model)}/train`, { ...options, body: {}, isRepeatable: false });
+  /** `ignore: ["source_shrunken"]` publishes although a source has lost rows or values. */
+  trainModel(
+    model: string,
+    { ignore, ...options }: CallOptions & { ignore?: "source_shrunken"[] } = {},
+  ): Promise<ModelRecord> {
+    const body = ignore ? { ignore } : {};
+    return this.call("POST", `${pathOf(model)}/train`, { ...options, body, isRepeatable: false });
   }
 
   /** Resolves with the model's record when no training is under way. Throws the failure of a training that failed. */

@@ -5,6 +5,7 @@ type Failure = NonNullable<ModelRecord["failure"]>;
 
 /** What to do about codes whose message does not say it. */
 const REMEDIES: Readonly<Record<string, string>> = {
+  source_shrunken: "The live version stays. If the loss is meant, train and ignore it once.",
   version_refused: "The live version stays. The report, under Runs, has the figures.",
   not_enough_events: "The training starts by itself when there are enough.",
 };

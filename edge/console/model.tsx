@@ -123,7 +123,9 @@ function Summary({ model }: { model: ModelRecord }) {
 
 function Actions({ model, onChange }: { model: ModelRecord; onChange: () => void }) {
   const isDeleting = useSignal(false);
+  const isShrunken = model.failure?.code === "source_shrunken";
   const train = useAction(() => client.value.trainModel(model.model_name));
+  const ignore = useAction(() => client.value.trainModel(model.model_name, { ignore: ["source_shrunken"] }));
   const remove = useAction(() => client.value.deleteModel(model.model_name));
   return (
     <div class="buttons">
@@ -134,6 +136,15 @@ function Actions({ model, onChange }: { model: ModelRecord; onChange: () => void
       >
         Train now
       </button>
+      {isShrunken && (
+        <button
+          type="button"
+          disabled={isTraining(model) || ignore.isRunning}
+          onClick={async () => (await ignore.run()) && onChange()}
+        >
+          Train, and accept the smaller source
+        </button>
+      )}
       <button
         type="button"
         class="danger"
@@ -143,7 +154,7 @@ function Actions({ model, onChange }: { model: ModelRecord; onChange: () => void
       >
         Delete
       </button>
-      <Problem error={train.error ?? remove.error} />
+      <Problem error={train.error ?? ignore.error ?? remove.error} />
       {isDeleting.value && (
         <Confirm
           title={`Delete ${model.model_name}?`}

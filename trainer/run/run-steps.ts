@@ -1,11 +1,12 @@
 /** The steps of a training run, in their order (train-model.ts). */
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { ErasedUsers } from "../../shared/erased-users.ts";
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import { eventCount } from "../../shared/events/event-store.ts";
 import type { SessionRules } from "../../shared/manifest.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
-import type { ModelSpec } from "../../shared/model-spec.ts";
+import { connectorOf, type ModelSpec, type Source } from "../../shared/model-spec.ts";
 import { FINAL_FIT_FRACTION, fitSeconds } from "../choose/budget.ts";
 import { type Refit, refit } from "../choose/decide/refit.ts";
 import type { MetricAtK } from "../choose/evaluate/evaluate.ts";
@@ -107,6 +108,22 @@ export async function readData(run: Run, erased: ErasedUsers | undefined): Promi
   if (data.sessions === null) return { ...data, dataset, events, learnt: dataset, memoryMbMax };
   const ownMb = interactionBytes(dataset) / 1e6;
   return { ...data, dataset, events, learnt: bySession(dataset, data.sessions), memoryMbMax: memoryMbMax - ownMb };
+}
+
+/** What the sources had, for the gate of the next version. */
+export function sourceFacts({ job: { spec } }: Run, { summary }: RunData): NonNullable<EvaluationReport["sources"]> {
+  const { item, interaction } = spec.schema;
+  const digestOf = (source: Source) =>
+    createHash("sha256")
+      .update(JSON.stringify([connectorOf(spec, source), source.query]))
+      .digest("hex");
+  const present = Object.fromEntries(summary.item_attributes.map(({ name, present }) => [name, present]));
+  return {
+    interactions: { digest: digestOf(interaction.source), rows: summary.interactions },
+    ...(item.source && {
+      items: { digest: digestOf(item.source), rows: summary.catalog_items ?? 0, attributes: present },
+    }),
+  };
 }
 
 const sessionRules = ({ schema: { interaction } }: ModelSpec): SessionRules | undefined =>

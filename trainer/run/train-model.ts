@@ -11,6 +11,7 @@ import {
   cleanUp,
   fitOnAllData,
   readData,
+  sourceFacts,
   type TrainDeps,
   upload,
 } from "./run-steps.ts";
@@ -34,16 +35,18 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
   const final = await fitOnAllData(run, data, selection);
 
   stage.enter("EVALUATING");
-  const verdict = gate(selection.report, live);
+  const measured = { ...selection.report, sources: sourceFacts(run, data) };
+  const verdict = gate(measured, live, job.settings.ignored);
   if (!verdict.pass && !job.settings.ignoreGate) {
-    const report = refusedReport({ ...selection.report, gate: verdict });
-    return { kind: "refused", reasons: verdict.reasons, quality: qualityOf(selection.report), report };
+    const report = refusedReport({ ...measured, gate: verdict });
+    const [code] = verdict.codes ?? [];
+    return { kind: "refused", code, reasons: verdict.reasons, quality: qualityOf(measured), report };
   }
 
   stage.enter("DEPLOYING");
   const attributed = await attribution(run, data.events);
   const report = EvaluationReport.parse({
-    ...selection.report,
+    ...measured,
     ...(attributed && { attribution: attributed }),
     gate: verdict,
     refit: final.report,

@@ -1,3 +1,4 @@
+import type { GateVerdict } from "../../shared/evaluation-report.ts";
 import type { ItemIdType } from "../../shared/ids.ts";
 import type { DataSummary, Failure, Progress, TrainingState } from "../../shared/model-record.ts";
 import type { ModelSpec } from "../../shared/model-spec.ts";
@@ -39,6 +40,8 @@ export type TrainingSettings = {
   readonly edgeMemoryBytes: number;
   /** Publishes also what the gate refuses, for experiments. */
   readonly ignoreGate: boolean;
+  /** Refusals of the gate that the call which started the run wants ignored. */
+  readonly ignored?: GateVerdict["codes"];
 };
 
 /** Messages of the child process to management. The last one is `published`, `refused` or `failed`. */
@@ -59,6 +62,8 @@ export type TrainOutcome =
   /** The gate refused the new version: the run ended without an error, and the live version stays. */
   | {
       readonly kind: "refused";
+      /** Why, where the gate has a code of its own. */
+      readonly code?: string | undefined;
       readonly reasons: readonly string[];
       readonly quality: Quality | null;
       readonly report: RefusedReport;

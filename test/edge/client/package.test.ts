@@ -16,7 +16,7 @@ beforeAll(async () => {
   for (const name of ["edge", "shared", "package.json", "tsconfig.json"])
     await cp(name, join(source, name), { recursive: true });
   symlinkSync(resolve("node_modules"), join(source, "node_modules"));
-  run("npm", ["pack", "--silent", "--pack-destination", folder], join(source, "edge/client"));
+  run("npm", ["pack", "--ignore-scripts=false", "--silent", "--pack-destination", folder], join(source, "edge/client"));
   expect(existsSync(join(source, "edge/client/dist"))).toBe(false);
   const installed = join(folder, "node_modules/shortlist-client");
   mkdirSync(installed, { recursive: true });

@@ -8,20 +8,31 @@ const POSITIVES_MIN = 1;
 /**
  * Decides whether a challenger may go live, with the reasons in words.
  *
- * A challenger is refused when its mean is not above popularity's, or when its paired 95 % interval to the live version is below
- * 0. The live version is represented by its method and settings, fitted on the same training part, because its published file may
- * have learnt from the validation part. Without such a fit, it is not compared, and the notes say so.
+ * A challenger is refused when its mean is not above popularity's, when its paired 95 % interval to the live version is below 0, or when
+ * a source has lost more than half of its rows or all values of an attribute since the live version. The live version is represented by
+ * its method and settings, fitted on the same training part, because its published file may have learnt from the validation part. Without
+ * such a fit, it is not compared, and the notes say so.
  *
  * @param challenger The report of the selection that made it.
  * @param live The stored report of the live version; undefined when there is none.
+ * @param ignored Refusals that are only noted.
  */
-export function gate(challenger: EvaluationReport, live: EvaluationReport | undefined): GateVerdict {
+export function gate(
+  challenger: EvaluationReport,
+  live: EvaluationReport | undefined,
+  ignored: GateVerdict["codes"] = [],
+): GateVerdict {
   const reasons = [...floorReasons(challenger), ...popularityReasons(challenger)];
   const notes = [...popularityNotes(challenger)];
   if (live) {
     reasons.push(...liveReasons(challenger, live));
     notes.push(...liveNotes(challenger, live));
   }
+  const shrunken = live ? shrunkenReasons(challenger, live) : [];
+  if (ignored.includes("source_shrunken")) notes.push(...shrunken.map((reason) => `Ignored by the call: ${reason}`));
+  else if (shrunken.length > 0 && reasons.length === 0)
+    return { pass: false, codes: ["source_shrunken"], reasons: shrunken, notes };
+  else reasons.push(...shrunken);
   return { pass: reasons.length === 0, reasons, notes };
 }
 
@@ -56,6 +67,27 @@ function liveReasons({ chosen, chosen_by, live: tried }: EvaluationReport, live:
 }
 
 const SHRUNK_FRACTION = 0.5;
+
+const ATTRIBUTES_SHOWN = 5;
+
+/** What sources have lost since the live version was made. Sources that are configured otherwise now are not compared. */
+function shrunkenReasons({ sources: now }: EvaluationReport, { sources: before }: EvaluationReport): string[] {
+  return (["interactions", "items"] as const).flatMap((what) => {
+    const [ours, theirs] = [now?.[what], before?.[what]];
+    if (!ours || !theirs || ours.digest !== theirs.digest) return [];
+    const emptied = Object.entries(theirs.attributes ?? {})
+      .filter(([name, present]) => present > 0 && (ours.attributes?.[name] ?? 0) === 0)
+      .map(([name]) => JSON.stringify(name));
+    const names = emptied.slice(0, ATTRIBUTES_SHOWN).join(", ") + (emptied.length > ATTRIBUTES_SHOWN ? ", …" : "");
+    const noValue = `No row of the source of ${what} has a value of ${names} any more.`;
+    return [
+      ...(ours.rows < SHRUNK_FRACTION * theirs.rows
+        ? [`The source of ${what} has ${ours.rows} rows, and had ${theirs.rows} when the live version was made.`]
+        : []),
+      ...(emptied.length > 0 && ours.rows > 0 ? [noValue] : []),
+    ];
+  });
+}
 
 function liveNotes(challenger: EvaluationReport, live: EvaluationReport): string[] {
   const notes: string[] = [];

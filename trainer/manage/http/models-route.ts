@@ -6,7 +6,7 @@ import { parseListQuery } from "../../../shared/api.ts";
 import { forEachConcurrently } from "../../../shared/concurrently.ts";
 import { reportKey } from "../../../shared/manifest.ts";
 import type { ModelRecord } from "../../../shared/model-record.ts";
-import { ModelName, ModelSpec } from "../../../shared/model-spec.ts";
+import { ModelName, ModelSpec, TrainBody } from "../../../shared/model-spec.ts";
 import { parseWith, problemOf } from "../../../shared/parse-request.ts";
 import { Problem } from "../../../shared/problem.ts";
 import { withoutSecrets } from "../../log/redaction.ts";
@@ -61,8 +61,8 @@ export function modelRoutes(context: RoutesContext): readonly Route[] {
     return c.json({ message, ...name, status: "DESTROYING" }, 202);
   };
   const train = async (c: Context<AppEnv>) => {
-    requireEmpty(c);
-    return c.json(record(await actions.trainNow(context, refOf(c))), 202);
+    const { ignore } = c.get("body").length > 0 ? parseWith(TrainBody, bodyOf(c)) : {};
+    return c.json(record(await actions.trainNow(context, refOf(c), ignore)), 202);
   };
   const activate = async (c: Context<AppEnv>) => {
     requireEmpty(c);

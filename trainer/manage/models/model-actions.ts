@@ -11,7 +11,7 @@ import { activate } from "../../store/versions.ts";
 import { type Database, isDuplicate, type Queries } from "../records/database.ts";
 import type { CreationRequest, ModelRegistry } from "../records/model-registry.ts";
 import { isBusy, type Model, type SpecChange } from "../records/model-transitions.ts";
-import type { RunLedger } from "../records/run-ledger.ts";
+import type { Ignored, RunLedger } from "../records/run-ledger.ts";
 import type { PointerKeeper } from "../runs/reconcile-records.ts";
 import { versionMetrics } from "../runs/version-metrics.ts";
 import type { Loop } from "./repeat.ts";
@@ -121,8 +121,9 @@ export async function scheduleRun(
   { registry, ledger, caps }: Pick<ActionContext, "registry" | "ledger" | "caps">,
   { customer, modelName }: ModelRef,
   queries: Queries,
+  ignored: Ignored = [],
 ): Promise<Model | undefined> {
-  const run = { runId: randomUUID(), customer, modelName };
+  const run = { runId: randomUUID(), customer, modelName, ignored };
   const model = await registry.apply(customer, modelName, { kind: "scheduled", runId: run.runId }, queries);
   if (model === undefined) return undefined;
   await ledger.create(queries, run);
@@ -150,10 +151,12 @@ async function hastenRun(
  *
  * @throws Problem model_busy, model_not_found, rate_limited.
  */
-export async function trainNow(context: ActionContext, ref: ModelRef): Promise<Model> {
-  const scheduled = await context.database.transaction(
-    async (queries) => (await scheduleRun(context, ref, queries)) ?? (await hastenRun(context, ref, queries)),
-  );
+export async function trainNow(context: ActionContext, ref: ModelRef, ignored: Ignored = []): Promise<Model> {
+  const scheduled = await context.database.transaction(async (queries) => {
+    const model = await scheduleRun(context, ref, queries, ignored);
+    // A waiting run ignores what its own call has said.
+    return model ?? (ignored.length === 0 ? await hastenRun(context, ref, queries) : undefined);
+  });
   if (scheduled === undefined) {
     const model = await findModel(context, ref);
     if (model.status === "DESTROYING") throw modelNotFound(ref.modelName);

@@ -120,4 +120,6 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     )`,
     `create index ended_runs_of_model on shortlist.ended_runs (customer, model_name, ended_at)`,
   ],
+  // Refusals of the gate that the call which started the run wants ignored, separated by commas.
+  [`alter table shortlist.runs add column ignored text`],
 ];

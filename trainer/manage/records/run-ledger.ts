@@ -4,22 +4,26 @@
  * apart. All times are the database's, so that the clocks of machines do not matter. The statements are plain SQL, without
  * `skip locked` or advisory locks, which not every supported database has.
  */
+import type { GateVerdict } from "../../../shared/evaluation-report.ts";
 import type { Progress } from "../../../shared/model-record.ts";
 import type { Database, Queries } from "./database.ts";
 import type { Attempt } from "./model-transitions.ts";
 
 /** A model has at most one unfinished run: its record refuses to schedule a second one. */
 export type Run = { readonly runId: string; readonly customer: string; readonly modelName: string };
+/** Refusals of the gate that a run ignores. */
+export type Ignored = NonNullable<GateVerdict["codes"]>;
 
 export type Claim = Attempt & {
   /** Earlier attempts that ended in a failure or with their trainer. */
   readonly crashes: number;
   readonly cancelled: boolean;
+  readonly ignored: Ignored;
 };
 
 export type RunLedger = {
   /** Adds a run that waits. */
-  create(queries: Queries, run: Run): Promise<void>;
+  create(queries: Queries, run: Run & { readonly ignored?: Ignored }): Promise<void>;
   /** Runs of the customer that wait or work. */
   countOf(customer: string, queries: Queries): Promise<number>;
   /**
@@ -63,7 +67,7 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
       const [row] = await database.query(
         `update shortlist.runs set attempt = attempt + 1, crashes = crashes + 1, trainer_id = $2, seen_at = now(),
            progress = null
-         where run_id = $1 and ${waits} returning attempt, crashes, cancelled`,
+         where run_id = $1 and ${waits} returning attempt, crashes, cancelled, ignored`,
         [runId, trainerId],
       );
       return (
@@ -73,6 +77,7 @@ export function runLedger(database: Database, trainerId: string, heartbeatSecond
           // The row counts this attempt as a crash from its start, so that the count is right if the trainer dies.
           crashes: Number(row.crashes) - 1,
           cancelled: row.cancelled === true,
+          ignored: (row.ignored ? String(row.ignored).split(",") : []) as Ignored,
         }
       );
     },
@@ -117,11 +122,11 @@ function queue(
   waits: string,
 ): Pick<RunLedger, "create" | "countOf" | "waiting" | "cancel" | "hasten"> {
   return {
-    async create(queries, { runId, customer, modelName }) {
+    async create(queries, { runId, customer, modelName, ignored = [] }) {
       await queries.query(
-        `insert into shortlist.runs (run_id, customer, model_name, attempt, crashes, cancelled, not_before, created_at)
-         values ($1, $2, $3, 0, 0, false, now(), now())`,
-        [runId, customer, modelName],
+        `insert into shortlist.runs (run_id, customer, model_name, attempt, crashes, cancelled, not_before, created_at, ignored)
+         values ($1, $2, $3, 0, 0, false, now(), now(), $4)`,
+        [runId, customer, modelName, ignored.join(",")],
       );
     },
     async countOf(customer, queries) {

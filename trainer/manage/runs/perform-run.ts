@@ -117,7 +117,7 @@ async function attemptRun(model: Model, claim: Claim, context: AttemptContext): 
     const salt = await context.erasures.prepareList(model.customer); // the process leaves out the users on the list
     const isColliding = model.failure?.code === "user_hash_collision"; // the attempt before
     const erasure = { salt: isColliding ? null : salt, dueMs: await context.deadlines.dueFor(model.customer) };
-    const prepared = await prepareRun(model, { runId: claim.runId, erasure }, context);
+    const prepared = await prepareRun(model, { runId: claim.runId, erasure, ignored: claim.ignored }, context);
     if (prepared.disk.bytesMax === 0) {
       log({ event: "run_postponed", level: "error", ...about, reason: "disk_reserve_reached" });
       return diskReserved(settings.runs.diskReserveBytes);
@@ -162,7 +162,7 @@ export type PreparedRun = {
 
 export async function prepareRun(
   model: Model,
-  { runId, erasure }: Pick<TrainingJob, "runId" | "erasure">,
+  { runId, erasure, ignored }: Pick<TrainingJob, "runId" | "erasure"> & Partial<Pick<Claim, "ignored">>,
   { settings, folders, store, grants }: Pick<RunContext, "settings" | "folders" | "store" | "grants">,
 ): Promise<PreparedRun> {
   const { customer, modelName, spec } = model;
@@ -200,6 +200,7 @@ export async function prepareRun(
         weightBytesMax: runs.weightBytesMax,
         edgeMemoryBytes: runs.edgeMemoryBytes,
         ignoreGate: runs.ignoreGate,
+        ...(ignored && { ignored }),
       },
     },
     environment,
@@ -312,7 +313,9 @@ function endingOf(outcome: Outcome, claim: Claim, { runs, reason, at }: EndingFa
   if (reason === "cancelled") return { event: { kind: "cancelled" } };
   if (outcome.kind === "refused") {
     const message = `The new version was not put live: ${outcome.reasons.join("; ")}.`;
-    const failure = { stage: "evaluating", code: "version_refused", message, at, retryable: false };
+    const code = outcome.code ?? "version_refused";
+    const hint = code === "version_refused" ? "" : ` If it is meant, train with {"ignore": ["${code}"]}.`;
+    const failure = { stage: "evaluating", code, message: message + hint, at, retryable: false };
     return { event: { kind: "failed", failure, idle: true } };
   }
   if (outcome.kind === "failed" && outcome.failure.code === NOT_ENOUGH_EVENTS)

@@ -18,6 +18,7 @@ type Entity = ModelSchema["item"];
 export type StagedAttributes = {
   /** The table `(text, …)` with one row for each id: the last of its rows. */
   readonly table: string;
+  readonly rows: number;
   readonly attributes: readonly TypedAttribute[];
   readonly warnings: readonly string[];
 };
@@ -74,7 +75,7 @@ export async function checkAttributes(
       "unsupported_column_type",
       `The column ${JSON.stringify(idColumn!.name)} of the ${what} query has the type ${idColumn!.type}, which cannot be an id`,
     );
-  const { table, warnings } = await keepById(staging, staged, { id, what, idType });
+  const { table, rows, warnings } = await keepById(staging, staged, { id, what, idType });
   const attributes: TypedAttribute[] = [];
   for (const column of others) {
     if (column.name.length > NAME_LENGTH_MAX) {
@@ -92,7 +93,7 @@ export async function checkAttributes(
         `The ${what} attribute ${JSON.stringify(column.name)} was left out: ${column.type} cannot be ${declared ?? "an attribute"}`,
       );
   }
-  return { table, attributes, warnings };
+  return { table, rows, attributes, warnings };
 }
 
 type KeepOptions = Omit<CheckAttributesOptions, "entity" | "reading"> & { readonly id: IdExpression };
@@ -123,7 +124,7 @@ async function keepById(staging: Staging, staged: StagedTable, { id, what, idTyp
         "the interactions' ids are whole numbers, written without leading zeros",
     );
   if (repeated > 0) warnings.push(`${repeated} rows of the ${what} query repeat an id; the last row of each was taken`);
-  return { table, warnings };
+  return { table, rows: kept, warnings };
 }
 
 /**

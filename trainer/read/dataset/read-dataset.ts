@@ -91,6 +91,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
         Object.entries(staged.report.rejected).map(([reason, { count }]) => [reason, count]),
       ),
       duplicate_rows: duplicates,
+      ...(staged.items && { catalog_items: staged.items.rows }),
       ...(options.erased && { erased_rows: staged.erasedRows }),
       ...(staged.sources.length > 0 && { sources: [...staged.sources] }),
       item_attributes: [...itemAttributes.descriptions],

@@ -86,3 +86,40 @@ describe("against the live version", () => {
     expect(gate(good, good).notes.join()).not.toContain("shrunk");
   });
 });
+
+describe("sources", () => {
+  const withSources = (rows: number, attributes: Record<string, number>, digest = "a"): EvaluationReport => ({
+    ...good,
+    sources: { interactions: { digest, rows: 1000 }, items: { digest, rows, attributes } },
+  });
+  let before: EvaluationReport; // `good` exists once the tests run
+  beforeAll(() => {
+    before = withSources(100, { price: 90, note: 0 });
+  });
+  test("half of the rows is enough, less is refused with a code", () => {
+    expect(gate(withSources(50, { price: 1 }), before)).toMatchObject({ pass: true });
+    const verdict = gate(withSources(49, { price: 49 }), before);
+    expect(verdict).toMatchObject({ pass: false, codes: ["source_shrunken"] });
+    expect(verdict.reasons).toEqual(["The source of items has 49 rows, and had 100 when the live version was made."]);
+  });
+  test("an attribute without any value is refused, also when its column is gone", () => {
+    const reason = 'No row of the source of items has a value of "price" any more.';
+    for (const attributes of [{ price: 0, note: 0 }, {}])
+      expect(gate(withSources(100, attributes), before)).toMatchObject({
+        codes: ["source_shrunken"],
+        reasons: [reason],
+      });
+  });
+  test("an ignored loss is a note, and another fault is still one", () => {
+    const verdict = gate(withSources(1, {}), before, ["source_shrunken"]);
+    expect(verdict).toMatchObject({ pass: true, reasons: [] });
+    expect(verdict.notes.join()).toContain("Ignored by the call: The source of items has 1 rows");
+    const worse = { ...withSources(1, {}), lift: { "ndcg@10": interval(-0.02) } };
+    expect(gate(worse, before)).not.toHaveProperty("codes");
+    expect(gate(worse, before).reasons).toHaveLength(3);
+  });
+  test("another source, or a report without facts, is not compared", () => {
+    expect(gate(withSources(1, {}, "b"), before)).toMatchObject({ pass: true });
+    expect(gate(withSources(1, {}), good)).toMatchObject({ pass: true });
+  });
+});

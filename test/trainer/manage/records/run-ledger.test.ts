@@ -28,9 +28,19 @@ const waiting = async () => (await ours.waiting(1000, 1000)).map(({ runId }) => 
 test("of several claims at once, one succeeds", async () => {
   const runId = await newRun();
   const claims = await Promise.all([ours.claim(runId), theirs.claim(runId), ours.claim(runId)]);
-  expect(claims.filter((claim) => claim !== undefined)).toEqual([{ runId, attempt: 1, crashes: 0, cancelled: false }]);
+  expect(claims.filter((claim) => claim !== undefined)).toEqual([
+    { runId, attempt: 1, crashes: 0, cancelled: false, ignored: [] },
+  ]);
   expect(await ours.isLeased("acme", runId)).toBe(true);
   expect(await waiting()).not.toContain(runId);
+});
+
+test("what a run ignores is kept with it, over attempts", async () => {
+  const run = { runId: `run-${count++}`, customer: "acme", modelName: "ignoring" };
+  await ours.create(database, { ...run, ignored: ["source_shrunken"] });
+  expect(await ours.claim(run.runId)).toMatchObject({ ignored: ["source_shrunken"] });
+  await expire(run.runId);
+  expect(await theirs.claim(run.runId)).toMatchObject({ attempt: 2, ignored: ["source_shrunken"] });
 });
 
 test("a trainer that does not renew its lease loses the run, and its calls have no effect", async () => {
