@@ -196,6 +196,13 @@ test.each<[string, object]>([
   ["an unknown field inside", { schema: { ...schema, items: {} } }],
   ["no label", interaction({ label: undefined })],
   ["a label of an unknown type", interaction({ label: { type: "Stars", name: "s" } })],
+  ["types of events without a positive one", interaction({ label: { type: "Events", name: "s", positive: [] } })],
+  ["a type of event twice", interaction({ label: { type: "Events", name: "s", positive: ["a", "a"] } })],
+  [
+    "a weight of a type that is not positive",
+    interaction({ label: { type: "Events", name: "s", positive: ["a"], weights: { b: 2 } } }),
+  ],
+  ["a weight that is 0", interaction({ label: { type: "Events", name: "s", positive: ["a"], weights: { a: 0 } } })],
   ["a rating without its bound", interaction({ label: { type: "Rating", name: "s" } })],
   ["an empty query", interaction({ source: { query: "" } })],
   ["a query of more than 64 KiB", interaction({ source: { query: "é".repeat(32_769) } })],

@@ -232,6 +232,22 @@ test("events join the rows of another source", async () => {
   expect(await large.history("new")).toEqual(["brand-new"]);
 });
 
+test("a file of types of events is learnt with what types count, also beyond memory", async () => {
+  const rows = PAST.map(({ user, item, at }, i) => `${user},${item},${at},${["purchase", "cart", "view"][i % 3]}`);
+  await writeFile(join(folder, "interactions.csv"), ["user,item,at,label", ...rows].join("\n"));
+  await putEvents(store, [{ user: "u0", item: "i1", at: LATE }]);
+  const { connectors, schema } = joined(EVENTS_SCHEMA.interaction.events);
+  const label = { type: "Events", name: "label", positive: ["purchase", "cart"] };
+  const options = { connectors, schema: { ...schema, interaction: { ...schema.interaction, label } } };
+  const { data, history } = await train(options);
+  const positives = rows.filter((row) => !row.endsWith("view")).length + 1;
+  expect(data).toMatchObject({ interactions: PAST.length + 1, positives });
+  const large = await train({ ...options, nowMs: NOW + 2000, settings: { memoryMbMax: 0.005 } });
+  expect(large.data!.warnings[0]).toContain("DuckDB prepared them");
+  expect(large.data!.positives).toBe(positives - 1); // without those of joined events
+  expect((await large.history("u0"))!.at(-1)).toBe((await history("u0"))!.at(-1));
+});
+
 test("joined events name no session, and are one while half an hour at most lies between them", async () => {
   const rows = PAST.map(({ user, item, at }, i) => `${user},${item},${at},1,${Math.floor(i / 4)}`);
   await writeFile(join(folder, "interactions.csv"), ["user,item,at,label,visit", ...rows].join("\n"));

@@ -73,6 +73,11 @@ function checkAnyPositive({ positive }: Interactions, label: RowReport["label"])
       "all_labels_negative",
       `Every label in ${JSON.stringify(label.name)} is 0 or false; at least one must be 1 or true`,
     );
+  if (label.type === "Events")
+    fail(
+      "no_positives",
+      `No row has in ${JSON.stringify(label.name)} a type of event that is positive; compare the spelling`,
+    );
   if (label.type === "Weight")
     fail("no_positives", `Every weight in ${JSON.stringify(label.name)} is 0; at least one must be above 0`);
   fail(

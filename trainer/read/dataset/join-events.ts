@@ -1,6 +1,7 @@
 import type { ErasedUsers } from "../../../shared/erased-users.ts";
-import { type ConnectorConfig, EVENTS_QUERY, EVENTS_SCHEMA, type Label } from "../../../shared/model-spec.ts";
-import { idReading } from "../rules/dialect.ts";
+import { type ConnectorConfig, EVENTS_QUERY, EVENTS_SCHEMA, type ModelSchema } from "../../../shared/model-spec.ts";
+import { eventTypes, TYPE_LABEL } from "../connectors/events/events.ts";
+import { eventValues, idReading } from "../rules/dialect.ts";
 import type { IdExpression } from "../rules/id-expression.ts";
 import type { Rejected } from "../rules/reject-reasons.ts";
 import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
@@ -26,12 +27,12 @@ export type JoinedInteractions = {
 /** The interactions of another source together with the events of a connector, both with their ids as text. */
 export async function joinEvents(
   staging: Staging,
-  { interactions, label }: { readonly interactions: StagedInteractions; readonly label: Label },
+  { interactions, schema }: { readonly interactions: StagedInteractions; readonly schema: ModelSchema },
   config: ConnectorConfig,
   options: JoinOptions,
 ): Promise<JoinedInteractions> {
   const source = { query: EVENTS_QUERY, ...(config.id !== undefined && { connector_id: config.id }) };
-  const query = { name: "event_rows", what: "events", source, choose: () => [...interactionColumns(EVENTS_SCHEMA)] };
+  const query = { name: "event_rows", what: "events", source, choose: () => [...interactionColumns(TYPED_EVENTS)] };
   const { table: all } = await stageOpened(staging, await openQuery(query, options), options);
   const { table, rows: erasedRows } = await leaveOutErased(
     staging,
@@ -39,7 +40,7 @@ export async function joinEvents(
     options.erased,
     idReading("user", EVENTS_SCHEMA),
   );
-  const events = await checkInteractions(staging, table, EVENTS_SCHEMA, Math.floor(options.nowMs / 1000));
+  const events = await checkInteractions(staging, table, TYPED_EVENTS, Math.floor(options.nowMs / 1000));
   // Answers have the ids as numbers, so no other id can join them.
   const canJoin = interactions.itemIdType === "integer" ? "regexp_full_match(item_id, '0|-?[1-9][0-9]*')" : "true";
   const [userId, itemId] = [textOf(interactions.userKey, "user_id"), textOf(interactions.itemKey, "item_id")];
@@ -59,7 +60,7 @@ export async function joinEvents(
       accepted: interactions.accepted + Number(counts.joined),
       acceptedSql: `(SELECT row, ${userId} AS user_id, ${itemId} AS item_id, seconds, positive, rating${session("session_id")}
         FROM ${interactions.acceptedSql}
-        UNION ALL SELECT row, user_id, item_id, seconds, positive, ${ratingSql(label)} AS rating${session("NULL")} FROM ${joinable})`,
+        UNION ALL SELECT row, user_id, item_id, seconds, positive, ${ratingSql(schema)} AS rating${session("NULL")} FROM ${joinable})`,
       userKey: { ...interactions.userKey, text: "key" },
       itemKey: { ...interactions.itemKey, text: "key" },
     },
@@ -71,11 +72,22 @@ export async function joinEvents(
 
 const textOf = ({ text }: IdExpression, column: string) => text.replaceAll(/\bkey\b/g, column);
 
-/** A positive event counts as the lowest positive rating or as the weight 1, and another event as no rating. */
-const ratingSql = (label: Label) =>
-  label.type === "Binary"
-    ? "NULL"
-    : `CASE positive WHEN 1 THEN ${label.type === "Rating" ? label.positive_from : 1} ELSE 0 END`;
+const TYPED_EVENTS: ModelSchema = {
+  ...EVENTS_SCHEMA,
+  interaction: { ...EVENTS_SCHEMA.interaction, label: TYPE_LABEL },
+};
+
+/**
+ * A positive event counts as the lowest positive rating, as the weight 1, or as the label of that type; where the label names another type,
+ * 1. Another event counts as no rating.
+ */
+function ratingSql({ interaction: { label, events = {} } }: ModelSchema): string {
+  if (label.type === "Binary") return "NULL";
+  if (label.type === "Rating") return `CASE positive WHEN 1 THEN ${label.positive_from} ELSE 0 END`;
+  if (label.type === "Weight") return "positive";
+  const values = eventTypes(events).positive.map((type) => eventValues(label).get(type) ?? 1);
+  return `CASE rating ${values.map((value, i) => `WHEN ${i + 1} THEN ${value}`).join(" ")} ELSE 0 END`;
+}
 
 const notInteger = (events: number) =>
   `${events} events were left out because their item id is not an integer, as those of the interactions are`;

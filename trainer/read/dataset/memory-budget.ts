@@ -2,7 +2,7 @@
 const STAGING_FRACTION = 0.3;
 const DATASET_FRACTION = 0.5;
 /** Bytes of one interaction. Items are counted twice, since the catalog is reordered before a fit. */
-const BYTES = { Binary: 13, Rating: 17, Weight: 17 } as const;
+const BYTES = { Binary: 13, Rating: 17, Weight: 17, Events: 17 } as const;
 
 /** The same for one whose session is named: the session, and the row once more in the order of sessions. */
 const SESSION_BYTES = 4 + 9;

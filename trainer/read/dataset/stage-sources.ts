@@ -120,9 +120,8 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
   const staged = { ...read, warnings: [...interactions.notes, ...read.warnings] };
   const events = joinedEventsOf(spec);
   if (events === undefined) return { ...staged, interactions, erasedRows: rows, eventItemsSql: undefined };
-  const { label } = schema.interaction;
   const isSample = options.catalogQuery !== undefined;
-  const joined = await joinEvents(staging, { interactions, label }, events, { ...options, isSample });
+  const joined = await joinEvents(staging, { interactions, schema }, events, { ...options, isSample });
   return {
     ...staged,
     interactions: joined.interactions,

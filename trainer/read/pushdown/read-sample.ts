@@ -51,10 +51,12 @@ export function sampleOf(fraction: number): Facts {
 /** The same specification with an interaction query that gives the facts. */
 function sampleSpec(spec: ModelSpec, { table }: PushedSource, facts: Facts): ModelSpec {
   // A sample is not kept for the next run, which may have another one.
-  const { incremental: _, ...interaction } = spec.schema.interaction;
+  const { incremental: _, label: given, ...interaction } = spec.schema.interaction;
+  // The facts have what an event counts in the place of its type.
+  const label = given.type === "Events" ? ({ type: "Weight", name: given.name } as const) : given;
   const query = relationSql({ kind: "rows", of: facts }, table);
   return {
     ...spec,
-    schema: { ...spec.schema, interaction: { ...interaction, source: { ...interaction.source, query } } },
+    schema: { ...spec.schema, interaction: { ...interaction, label, source: { ...interaction.source, query } } },
   };
 }

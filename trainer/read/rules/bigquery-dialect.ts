@@ -16,6 +16,8 @@ const CAST_ALIKE = new Set(
   "STRING INTEGER INT64 FLOAT FLOAT64 BOOLEAN BOOL TIMESTAMP DATETIME DATE NUMERIC BIGNUMERIC".split(" "),
 );
 
+const digits = (integer: string) => `CAST(${integer} AS STRING)`;
+
 /** GoogleSQL. Types are those that the connector gives a column (connectors/bigquery/columns.ts). */
 export const BIGQUERY: Dialect = {
   name: "BigQuery",
@@ -29,13 +31,15 @@ export const BIGQUERY: Dialect = {
     trimmed: (column) => trimmed(column),
     truthAsInteger: (column) => `CAST(${column} AS INT64)`,
     ratingNumber,
+    digits,
+    literal: JSON.stringify, // its escapes are also those of GoogleSQL
   }),
   timeLiteral({ native }, utc) {
     if (native === "DATE") return `DATE '${utc.slice(0, 10)}'`;
     return native === "DATETIME" ? `DATETIME '${utc}'` : `TIMESTAMP '${utc}+00'`;
   },
   magnitude: (number) => `ABS(CAST(${number} AS FLOAT64))`,
-  digits: (integer) => `CAST(${integer} AS STRING)`,
+  digits,
   byCodePoint: (text) => text,
   md5: (text) => `TO_HEX(MD5(${text}))`,
   sha256: (saltHex, text) => `TO_HEX(SHA256(FROM_HEX('${saltHex}') || CAST(${text} AS BYTES)))`,

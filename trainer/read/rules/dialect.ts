@@ -2,6 +2,7 @@ import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { ID_BYTES_MAX, NULL_WORDS } from "../../../shared/ids.ts";
 import type { Label, ModelSchema } from "../../../shared/model-spec.ts";
 import type { SourceColumn } from "../connectors/connector.ts";
+import { INTEGERS } from "./column-kinds.ts";
 
 /** How SQL reads a column of ids. */
 export type IdRule = {
@@ -38,7 +39,7 @@ export type TimeRule = {
 export type LabelRule = {
   /** 1 positive, 0 negative, NULL when the value is no label. */
   readonly positive: string;
-  /** The number of a Rating or a Weight, NULL when the value is none; null for a Binary label. */
+  /** The number of a Rating or a Weight, NULL when the value is none; what eventValues has for an event; null for a Binary label. */
   readonly rating: string | null;
   readonly isMissing: string;
 };
@@ -135,19 +136,46 @@ export type LabelParts = {
   truthAsInteger(column: string): string;
   /** The column's number, NULL where the value is none or not finite. */
   ratingNumber(column: string, typeId: DuckDBTypeId): string;
+  /** An integer as decimal digits. */
+  digits(integer: string): string;
+  /** A text in quotes. */
+  literal(text: string): string;
 };
+
+export type EventsLabel = Extract<Label, { type: "Events" }>;
+
+/**
+ * What an event of each positive type counts. Without weights, it is the number of the type, the first type having the largest: of events
+ * in the same second the largest stays.
+ */
+export const eventValues = ({ positive, weights }: EventsLabel): ReadonlyMap<string, number> =>
+  new Map(positive.map((type, i) => [type, weights ? (weights[type] ?? 1) : positive.length - i]));
 
 /**
  * `Binary` takes true and false, 1 and 0, and the words that mean them; any other value is no label. `Rating` takes
- * finite numbers, and is positive from `positive_from` on. `Weight` takes finite numbers from 0 on, and is positive above 0.
+ * finite numbers, and is positive from `positive_from` on. `Weight` takes finite numbers from 0 on, and is positive above 0. `Events` takes
+ * texts and integers, and is positive where they are a positive type.
  */
 export const labelRule =
-  ({ numbers, texts, trimmed, truthAsInteger, ratingNumber }: LabelParts): Dialect["label"] =>
+  ({ numbers, texts, trimmed, truthAsInteger, ratingNumber, digits, literal }: LabelParts): Dialect["label"] =>
   (column, { typeId }, label) => {
     const isText = texts.has(typeId);
     const isTruth = typeId === DuckDBTypeId.BOOLEAN;
     if (!numbers.has(typeId) && !isText && !isTruth) return undefined;
     const isMissing = isText ? `(${column} IS NULL OR ${trimmed(column)} = '')` : `${column} IS NULL`;
+    if (label.type === "Events") {
+      if (!isText && !INTEGERS.has(typeId)) return undefined;
+      const type = isText ? trimmed(column) : digits(column);
+      const cases = [...eventValues(label)].map(
+        ([name, value]) => `WHEN ${type} = ${literal(name)} THEN ${value.toExponential()}`,
+      );
+      const isPositive = `${type} IN (${label.positive.map(literal).join(", ")})`;
+      return {
+        positive: `CASE WHEN ${isPositive} THEN 1 ELSE 0 END`,
+        rating: `CASE ${cases.join(" ")} ELSE 0 END`,
+        isMissing,
+      };
+    }
     if (label.type !== "Binary") {
       const rating = ratingNumber(column, typeId);
       if (label.type === "Weight")

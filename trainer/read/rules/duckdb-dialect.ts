@@ -4,6 +4,8 @@ import { LOCAL_TIMES, NUMBERS } from "./column-kinds.ts";
 import { type Dialect, labelRule, type TimeRule, type TimeUnit } from "./dialect.ts";
 import { idExpression } from "./id-expression.ts";
 
+const digits = (integer: string) => `CAST(${integer} AS VARCHAR)`;
+
 /** The SQL of files, and of the database in which the trainer stages rows. */
 export const DUCKDB: Dialect = {
   name: "DuckDB",
@@ -29,12 +31,14 @@ export const DUCKDB: Dialect = {
           : `TRY_CAST(${typeId === DuckDBTypeId.FLOAT ? shortestDigits(column) : column} AS DOUBLE)`;
       return `CASE WHEN isfinite(${number}) THEN ${number} END`;
     },
+    digits,
+    literal,
   }),
   // In the column's own type, so that nothing is rounded across the bound.
   timeLiteral: ({ type }, utc) =>
     type.typeId === DuckDBTypeId.TIMESTAMP_TZ ? `TIMESTAMPTZ '${utc}+00'` : `CAST(TIMESTAMP '${utc}' AS ${type})`,
   magnitude: (number) => `abs(CAST(${number} AS DOUBLE))`, // the smallest BIGINT has no abs
-  digits: (integer) => `CAST(${integer} AS VARCHAR)`,
+  digits,
   byCodePoint: (text) => text,
   md5: (text) => `md5(${text})`,
   sha256: (saltHex, text) => `sha256(from_hex('${saltHex}') || encode(${text}))`,

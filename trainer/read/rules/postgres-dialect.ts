@@ -14,6 +14,9 @@ import {
 /** SPACES as E'' writes them in a regular expression: a server in LATIN1 refuses the characters themselves. */
 const ESCAPED_SPACES = [...SPACES].map((space) => `\\\\u${space.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
 
+const digits = (integer: string) => `CAST(${integer} AS text)`;
+const literal = (text: string) => `E'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+
 /** Postgres 11 and later. Types are those that the connector gives a column (connectors/postgres/columns.ts). */
 export const POSTGRES: Dialect = {
   name: "Postgres",
@@ -27,10 +30,12 @@ export const POSTGRES: Dialect = {
     trimmed: (column) => trimmed(sent(column)),
     truthAsInteger: (column) => `CAST(${column} AS integer)`,
     ratingNumber,
+    digits,
+    literal,
   }),
   timeLiteral: (_, utc) => `'${utc}+00'`, // Postgres gives it the type of the column that it is compared with
   magnitude: (number) => `abs(CAST(${number} AS float8))`,
-  digits: (integer) => `CAST(${integer} AS text)`,
+  digits,
   byCodePoint: (text) => `(${text}) COLLATE "C"`,
   md5: (text) => `md5(convert_to(${text}, 'UTF8'))`,
   sha256: (saltHex, text) => `encode(sha256(decode('${saltHex}', 'hex') || convert_to(${text}, 'UTF8')), 'hex')`,
@@ -63,7 +68,6 @@ function id(column: string, { typeId }: DuckDBType, reading: IdReading): ReturnT
   const text = idTextOf(column);
   const key = reading.trims ? `${trimmed(text)} COLLATE "C"` : text;
   const bytes = `octet_length(convert_to(${key}, 'UTF8'))`;
-  const literal = (word: string) => `E'${word.replaceAll("\\", "\\\\")}'`;
   return { key, isInteger: false, reason: idReason(column, reading, { text: key, bytes, literal }) };
 }
 

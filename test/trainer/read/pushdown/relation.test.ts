@@ -33,6 +33,8 @@ const T = 1_700_000_000;
 const BINARY: Label = { type: "Binary", name: "l" };
 const RATING: Label = { type: "Rating", name: "l", positive_from: 3.5 };
 const WEIGHT: Label = { type: "Weight", name: "l" };
+const EVENTS: Label = { type: "Events", name: "l", positive: ["buy", "don't \\ know", "cart"] };
+const WEIGHTED: Label = { type: "Events", name: "l", positive: ["1", "4"], weights: { "4": 2.5 } };
 const SALT = "00ff10";
 
 const RELATIONS: Readonly<Record<string, Relation>> = {
@@ -160,6 +162,8 @@ const idFlags = fc.record({ keep_null_words: fc.boolean(), trim_ids: fc.boolean(
 const binary = orNull(fc.constantFrom(0, 1, 2));
 const words = orNull(fc.constantFrom("yes", " TRUE ", "\u00a0no\u3000", "\tyes", "1.0", "1.00", "", " ", "maybe"));
 const stars = orNull(fc.constantFrom(1, 3.5, 3.25, 5));
+const types = orNull(fc.constantFrom("buy", " cart ", "don't \\ know", "view", "Buy", "", "\u00a0buy"));
+const typeNumbers = orNull(fc.constantFrom(1, 2, 3, 4));
 const starTexts = orNull(fc.constantFrom("3.5", " 4 ", "-1", "4e0", "+5.", ".5", "four", "", "0x10"));
 
 const CASES: readonly {
@@ -200,6 +204,27 @@ const CASES: readonly {
     good: [
       [1, "b", T, 5],
       [2, "B", T, 5],
+    ],
+  },
+  {
+    name: "types of events",
+    kinds: { u: "text", i: "text", t: "integer", l: "text" },
+    label: EVENTS,
+    row: fc.tuple(texts, texts, times, types),
+    good: [
+      ["a", "b", T, "buy"],
+      ["a", "b", T, "cart"],
+      ["ä", "B", T, "view"],
+    ],
+  },
+  {
+    name: "types of events that are numbers, with weights",
+    kinds: { u: "text", i: "text", t: "integer", l: "integer" },
+    label: WEIGHTED,
+    row: fc.tuple(texts, texts, times, typeNumbers),
+    good: [
+      ["a", "b", T, 4],
+      ["ä", "B", T, 1],
     ],
   },
   {

@@ -89,6 +89,25 @@ test.each<[string, unknown]>([
   ["''", "missing"],
 ])("Weight: %s → %j", async (sql, expected) => expect(await read(sql, weight)).toEqual(expected));
 
+const events: Label = { type: "Events", name: "c", positive: ["purchase", "it's", "4"] };
+test.each<[string, unknown]>([
+  ["'purchase'", [1, 3]],
+  ["' it''s '", [1, 2]],
+  ["4", [1, 1]],
+  ["'Purchase'", [0, 0]],
+  ["'view'", [0, 0]],
+  ["''", "missing"],
+  ["NULL::VARCHAR", "missing"],
+  ["4.0::DOUBLE", "no label"],
+  ["true", "no label"],
+])("Events: %s → %j", async (sql, expected) => expect(await read(sql, events)).toEqual(expected));
+
+test("weights of types of events are what they count", async () => {
+  const weighted: Label = { ...events, weights: { purchase: 5 } };
+  expect(await read("'purchase'", weighted)).toEqual([1, 5]);
+  expect(await read("'it''s'", weighted)).toEqual([1, 1]);
+});
+
 test("words for yes and no in any case", async () => {
   const rows = await connection.runAndReadAll(
     `SELECT ${positiveWord("lower(w)")} FROM (VALUES ('YES'), ('n'), ('oui')) t(w)`,

@@ -1,6 +1,7 @@
 import { assert } from "../../../../shared/assert.ts";
 import { type ConnectorConfig, connectorOf, EVENTS, type ModelSpec } from "../../../../shared/model-spec.ts";
 import type { StageError } from "../../../stage/stage-error.ts";
+import { eventValues } from "../../rules/dialect.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceRows } from "../connector.ts";
 import { columnsOf } from "../duckdb/columns.ts";
 import { estimateRows } from "../duckdb/row-estimate.ts";
@@ -90,18 +91,25 @@ export function eventTypes(meanings: FetchedEvents["meanings"]) {
 /** The column with the number of a positive type from 1 on, in the order of the meanings; 0 for other types. */
 const TYPE_NUMBER = "positive_type";
 
+/** The label of a row of events that is the number of its type. */
+export const TYPE_LABEL = { type: "Weight", name: TYPE_NUMBER } as const;
+
 /**
- * A model that learns from events of several positive types alone reads the number of their type instead of a label, so that methods
- * can weigh types differently (`Interactions.eventTypes`).
+ * A model that learns from live events of several positive types alone reads the number of their type instead of a label, so that methods
+ * can weigh types differently (`Interactions.eventTypes`). So does one whose label is the type of event.
  */
 export function withEventTypes(spec: ModelSpec): { readonly spec: ModelSpec; readonly eventTypes?: readonly string[] } {
   const { interaction } = spec.schema;
+  const { label } = interaction;
+  if (label.type === "Events") {
+    const types = [...eventValues(label)].sort(([, a], [, b]) => a - b).map(([type]) => type);
+    return types.length < 2 || label.weights ? { spec } : { spec, eventTypes: types };
+  }
   if (connectorOf(spec, interaction.source).type !== EVENTS || !interaction.events) return { spec };
   const { positive } = eventTypes(interaction.events);
   if (positive.length < 2) return { spec };
-  const label = { type: "Weight", name: TYPE_NUMBER } as const;
   return {
-    spec: { ...spec, schema: { ...spec.schema, interaction: { ...interaction, label } } },
+    spec: { ...spec, schema: { ...spec.schema, interaction: { ...interaction, label: TYPE_LABEL } } },
     eventTypes: positive,
   };
 }

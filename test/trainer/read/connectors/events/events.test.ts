@@ -113,6 +113,15 @@ describe("the table", () => {
       expect(withEventTypes(other)).toEqual({ spec: other });
   });
 
+  test("a label of several types of events lets the choice find what they count, unless it says so", () => {
+    const specOf = (label: object) =>
+      ({ schema: { interaction: { label: { type: "Events", name: "t", ...label } } } }) as unknown as ModelSpec;
+    const positive = ["purchase", "cart"];
+    expect(withEventTypes(specOf({ positive })).eventTypes).toEqual(["cart", "purchase"]);
+    for (const label of [{ positive: ["purchase"] }, { positive, weights: { purchase: 5 } }])
+      expect(withEventTypes(specOf(label))).toEqual({ spec: specOf(label) });
+  });
+
   test("has the files of all shards, and is empty without files", async () => {
     expect(await rowsOf()).toEqual([]);
     for (const shard of ["0-0", "0-1", "1-0"]) await putEvents(store, [{ user: shard, item: "i" }], { shard });

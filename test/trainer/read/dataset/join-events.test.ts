@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { EVENTS_QUERY, type Label, type ModelSpec } from "../../../../shared/model-spec.ts";
+import { connectMemory } from "../../../fixtures/rows-memory.ts";
+import { readRows, rowsOf, specOf } from "../../../fixtures/rows-spec.ts";
+
+const T = 1_700_000_000;
+const events = {
+  purchase: { label: true, seen: true },
+  like: { label: true, seen: true },
+  view: { label: false, seen: true },
+};
+/** The columns of the events' table, whose numbers of types are in the order of `events`. */
+const TABLE = `SELECT user_id, item_id, to_timestamp(${T} + n)::TIMESTAMP AS created_at, n AS positive_type
+  FROM (VALUES ('c', 'x', 1), ('c', 'y', 2), ('c', 'z', 0)) v(user_id, item_id, n)`;
+
+const connect: typeof connectMemory = async (config, context) => {
+  const memory = await connectMemory(config, context);
+  const tableOf = (query: string) => (query === EVENTS_QUERY ? TABLE : query);
+  return {
+    ...memory,
+    inspect: (query, signal) => memory.inspect(tableOf(query), signal),
+    read: (query, options) => memory.read(tableOf(query), options),
+  };
+};
+
+const joined = (label: Label): ModelSpec => {
+  const spec = specOf({
+    interactions: `SELECT 'a' AS u, i, ${T} AS t, l FROM (VALUES ('x', '4'), ('y', '9')) v(i, l)`,
+    label,
+  });
+  const { interaction } = spec.schema;
+  const connector_configs = [
+    { id: "rows", type: "Memory" },
+    { id: "live", type: "Events" },
+  ];
+  const source = { ...interaction.source, connector_id: "rows" };
+  return { ...spec, connector_configs, schema: { ...spec.schema, interaction: { ...interaction, source, events } } };
+};
+
+test.each<[string, Partial<Label>, number[]]>([
+  ["a rating is the lowest positive one", { type: "Rating", positive_from: 4 }, [4, 4, 0]],
+  ["a weight is 1", { type: "Weight" }, [1, 1, 0]],
+  [
+    "a type is its number in the label, or that of the weakest",
+    { type: "Events", positive: ["purchase", "9"] },
+    [2, 1, 0],
+  ],
+  ["a type has its weight, or 1", { type: "Events", positive: ["purchase", "9"], weights: { purchase: 5 } }, [5, 1, 0]],
+])("of a live event that joins other interactions, %s", async (_, label, expected) => {
+  const { dataset } = await readRows(joined({ name: "l", ...label } as Label), { connect });
+  expect(rowsOf(dataset).slice(2)).toEqual([`c z ${T} 0`, `c x ${T + 1} 1`, `c y ${T + 2} 1`]);
+  const ratings = [...dataset.ratings!].slice(2);
+  expect([ratings[1], ratings[2], ratings[0]]).toEqual(expected);
+});
