@@ -109,7 +109,10 @@ export async function readFiles(files: FilesToRead, signal: AbortSignal): Promis
       test: await interactionsOf(testRows),
       columns,
       rejectedRows: trainRows.rejected + testRows.rejected,
-      warnings: [trainRows, testRows, users, items].flatMap(({ warnings }) => warnings),
+      warnings: [
+        ...context.opened.flatMap((connector) => connector.notes?.() ?? []),
+        ...[trainRows, testRows, users, items].flatMap(({ warnings }) => warnings),
+      ],
     };
   } finally {
     await Promise.allSettled(context.opened.map((connector) => connector.close()));

@@ -71,12 +71,13 @@ export async function dryRun(
     predicted_training: null,
     problems: [],
   };
-  const trial: Trial = { ...settings, spec: { ...spec, schema: schemaToRead(spec) }, context, signal, staging, report };
+  const read = { ...spec, schema: schemaToRead(spec) };
+  const trial: Trial = { ...settings, spec: read, context, signal, staging, report, notes: [] };
   try {
     const known = await tryInteractions(trial);
     await tryAttributes(trial, "item", known);
     await tryAttributes(trial, "user", known);
-    const problems = onceEach(report.problems);
+    const problems = onceEach([...report.problems, ...trial.notes]);
     return { ...report, problems, ok: problems.every(({ severity }) => severity !== "error") };
   } finally {
     await staging.close();
@@ -100,6 +101,8 @@ type Trial = Required<DryRunOptions> & {
   readonly signal: AbortSignal;
   readonly staging: Staging;
   readonly report: DryRunReport;
+  /** What the connectors say of their sources, which follows the other problems. */
+  readonly notes: DryRunProblem[];
 };
 
 /** The checked interactions of the sample, and whether it has all rows of the query. */
@@ -274,6 +277,8 @@ async function sampleQuery(trial: Trial, query: QueryToTry): Promise<Sample | un
   try {
     return await orProblem(trial, `${query.pointer}/query`, () => stageSample(trial, query, connector));
   } finally {
+    for (const message of connector.notes?.() ?? [])
+      trial.notes.push({ pointer: `${query.pointer}/query`, severity: "warning", code: "source_note", message });
     await connector.close();
   }
 }

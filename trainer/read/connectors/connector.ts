@@ -8,6 +8,8 @@ export interface Connector {
   /** Columns and estimates of a query, without reading its rows. Throws StageError. */
   inspect(query: string, signal: AbortSignal): Promise<Inspection>;
   read(query: string, options: ReadOptions): Promise<SourceRows>;
+  /** What was guessed or left out in what has been read so far, one sentence each, for the warnings of the record. Absent: nothing. */
+  notes?(): readonly string[];
   close(): Promise<void>;
 }
 

@@ -19,6 +19,8 @@ export type Connectors = {
   of(source: Source): Promise<Connector>;
   /** What the stores called each reading, such as job ids. */
   readonly origins: string[];
+  /** What the connectors have noted so far, also those that are closed. */
+  notes(): readonly string[];
   close(): Promise<void>;
 };
 
@@ -27,8 +29,14 @@ export function connectorsOf(
   { context, connect: open = connect }: { readonly context: ConnectorContext; readonly connect?: ConnectorFactory },
 ): Connectors {
   const opened = new Map<ConnectorConfig, Connector>();
+  const noted = new Set<string>();
+  const notes = () => {
+    for (const connector of opened.values()) for (const note of connector.notes?.() ?? []) noted.add(note);
+    return [...noted];
+  };
   return {
     origins: [],
+    notes,
     async of(source) {
       const config = connectorOf(spec, source);
       const connector = opened.get(config) ?? (await open(config, withIdColumns(context, spec)));
@@ -36,6 +44,7 @@ export function connectorsOf(
       return connector;
     },
     async close() {
+      notes();
       const all = [...opened.values()];
       opened.clear();
       // A failure to close a store is no reason to lose the rows that were read.

@@ -96,7 +96,7 @@ export async function stageSources(
   return {
     ...staged,
     sources: [...connectors.origins, ...staged.sources],
-    warnings: [...staged.warnings, ...(keepWarnings ?? [])],
+    warnings: [...connectors.notes(), ...staged.warnings, ...(keepWarnings ?? [])],
   };
 }
 

@@ -6,6 +6,7 @@ import type { ModelSpec } from "../../../../shared/model-spec.ts";
 import { type DryRunOptions, dryRun } from "../../../../trainer/manage/dry-run/dry-run.ts";
 import type { DryRunReport } from "../../../../trainer/manage/dry-run/dry-run-report.ts";
 import type { Connector, ConnectorFactory } from "../../../../trainer/read/connectors/connector.ts";
+import { connectFile } from "../../../../trainer/read/connectors/file/file.ts";
 import { StageError } from "../../../../trainer/stage/stage-error.ts";
 import { fileSettings } from "../../../fixtures/real-data.ts";
 import { connectMemory } from "../../../fixtures/rows-memory.ts";
@@ -64,6 +65,26 @@ test("the report of good rows has columns, types, sizes, attributes and no probl
   expect(report.user_attributes).toEqual([
     { name: "age", type: "Numerical", inferred: true, present: 1, distinct: null },
   ]);
+});
+
+test("what the connector notes of a file is a warning of the dry run, and of the record", async () => {
+  const rows = Array.from({ length: 200 }, (_, n) => `u${n % 20},i${n % 10},${T + n},${n % 2}\n`);
+  await writeFile(join(folder, "latin.csv"), Buffer.from(`u,i,t,l\n${rows.join("")}é,i1,${T},1\n`, "latin1"));
+  const spec: ModelSpec = {
+    ...specOf({ interactions: "FROM latin" }),
+    connector_configs: [{ type: "File", location: "latin.csv" }],
+  };
+  const note = '"latin.csv" is not UTF-8; it was read as Windows-1252';
+  const { problems, ok } = await run(spec, { connect: connectFile });
+  expect(ok).toBe(true);
+  expect(problems).toContainEqual({
+    pointer: "/schema/interaction/source/query",
+    severity: "warning",
+    code: "source_note",
+    message: note,
+  });
+  const context = { customer: "t", settings: fileSettings([folder], folder) };
+  expect((await readRows(spec, { context, connect: connectFile })).summary.warnings).toContain(note);
 });
 
 test("only the beginning of a long query is read", async () => {
@@ -255,7 +276,7 @@ describe("unreadable lines", () => {
 
   test("beyond the sample are reported too", async () => {
     const { report, trained } = await tryLines(20_000, (n) => n % 10 === 3);
-    expect(briefly(report)).toEqual([`warning malformed_line ${pointer}`]);
+    expect(briefly(report)).toEqual([`warning malformed_line ${pointer}`, `warning source_note ${pointer}`]);
     expect(report.problems[0]!.message).toMatch(/^2000 × /);
     expect([report.ok, trained]).toEqual([true, true]);
   });

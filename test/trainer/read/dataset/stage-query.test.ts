@@ -39,6 +39,18 @@ test("a connector is opened once, at its first use, and all are closed although 
   expect(calls).toEqual(["open", "close"]);
 });
 
+test("what connectors have noted is said once, also after they are closed", async () => {
+  const connectors = connectorsOf(specOf({ interactions: "" }), {
+    context,
+    connect: async (...given) => ({ ...(await connectMemory(...given)), notes: () => ["a", "b", "a"] }),
+  });
+  expect(connectors.notes()).toEqual([]);
+  await connectors.of(source);
+  expect(connectors.notes()).toEqual(["a", "b"]);
+  await connectors.close();
+  expect(connectors.notes()).toEqual(["a", "b"]);
+});
+
 test("a query's chosen columns are staged in their order", async () => {
   const staged = await openStagedRows();
   const connectors = connectorsOf(specOf({ interactions: "" }), { context, connect: connectMemory });

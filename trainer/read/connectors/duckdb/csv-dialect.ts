@@ -2,6 +2,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { z } from "zod";
 import { sourceError } from "../source-error.ts";
 import { literal } from "../sql-text.ts";
+import { fileBeginning } from "./file-beginning.ts";
 import type { SourceFile } from "./files.ts";
 
 const CsvDialect = z.object({
@@ -20,25 +21,74 @@ export type Typing = { readonly file: SourceFile; readonly typedByRows: number }
 const COLUMNS_MAX = 1000;
 const DELIMITERS = [",", "\t", ";", "|"];
 
+/** What is known of a dialect before DuckDB looks for the rest. */
+type Known = { readonly delimiter?: string | undefined; readonly isStrict?: boolean };
+
 /** Throws StageError `file_malformed` and DuckDB's errors. */
 export async function sniffCsv(connection: DuckDBConnection, typing: Typing): Promise<CsvDialect> {
   const { file } = typing;
   const given = file.format === "tsv" ? "\t" : undefined;
-  const sniffed = await sniffWith(connection, typing, given);
+  const sniffed = await sniffWith(connection, typing, { delimiter: given });
   // Lines of different length make DuckDB read each line as one column. Then the header shows the delimiter.
   const header = sniffed.Columns.length === 1 ? sniffed.Columns[0]!.name : "";
-  const meant = given ?? DELIMITERS.find((delimiter) => header.includes(delimiter));
+  const meant = given ?? delimiterOf(header);
   const better =
-    meant !== undefined && meant !== sniffed.Delimiter ? await sniffWith(connection, typing, meant) : sniffed;
+    meant !== undefined && meant !== sniffed.Delimiter
+      ? await sniffWith(connection, typing, { delimiter: meant })
+      : sniffed;
   checkColumns(better, file);
   return better;
 }
 
-async function sniffWith(connection: DuckDBConnection, { file, typedByRows }: Typing, delimiter: string | undefined) {
+/** The delimiter that a line has most often outside of quotes. */
+function delimiterOf(line: string): string | undefined {
+  const unquoted = line.replaceAll(/"[^"]*"/g, "");
+  const counts = DELIMITERS.map((delimiter) => ({ delimiter, count: unquoted.split(delimiter).length - 1 }));
+  return counts.sort((a, b) => b.count - a.count).find(({ count }) => count > 0)?.delimiter;
+}
+
+/**
+ * Quotes inside quoted values hide the dialect from a strict search. The other search finds it, except where the last line has a quote
+ * that is not closed: then the first line shows it. Reading leaves out such lines.
+ */
+async function sniffWith(connection: DuckDBConnection, typing: Typing, known: Known): Promise<CsvDialect> {
+  try {
+    return await sniffOnce(connection, typing, known);
+  } catch (error) {
+    if (!/sniffing file/i.test(String(error))) throw error;
+    const orFirstLine = async () => {
+      const dialect =
+        known.delimiter === undefined ? undefined : await dialectOfFirstLine(typing.file, known.delimiter);
+      if (dialect === undefined) throw error;
+      return dialect;
+    };
+    return await sniffOnce(connection, typing, { ...known, isStrict: false }).catch(orFirstLine);
+  }
+}
+
+/** The dialect of a file with a header; undefined where its first line is none. */
+async function dialectOfFirstLine(file: SourceFile, Delimiter: string): Promise<CsvDialect | undefined> {
+  const { bytes } = await fileBeginning(file);
+  const [line = "", lineEnd] = bytes
+    .toString("utf8")
+    .replace(/^\ufeff/, "")
+    .split(/(\r?\n)/, 2);
+  const names = line.split(Delimiter).map((name) => name.replace(/^"(.*)"$/, "$1"));
+  if (names.some((name) => !/^[^"]+$/.test(name) || !Number.isNaN(Number(name)))) return undefined;
+  const NewLineDelimiter = lineEnd === "\r\n" ? "\\r\\n" : "\\n";
+  const Columns = names.map((name) => ({ name, type: "VARCHAR" }));
+  return { Delimiter, NewLineDelimiter, SkipRows: 0, HasHeader: true, Columns };
+}
+
+async function sniffOnce(
+  connection: DuckDBConnection,
+  { file, typedByRows }: Typing,
+  { delimiter, isStrict = true }: Known,
+): Promise<CsvDialect> {
   const options = [
     `sample_size = ${typedByRows}`,
     `compression = '${file.compression}'`,
-    `quote = '"', escape = '"', ignore_errors = true`,
+    `quote = '"', escape = '"', ignore_errors = true, strict_mode = ${isStrict}`,
     ...(delimiter === undefined ? [] : [`delim = ${literal(delimiter)}`]),
   ];
   const reader = await connection.runAndReadAll(

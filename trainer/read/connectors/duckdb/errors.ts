@@ -44,7 +44,7 @@ function fileSentence(message: string, shown: string, file: SourceFile | undefin
   if (/Maximum line size of \d+ bytes exceeded/i.test(message))
     return `${name} has a line longer than 2 MB; lines must be shorter`;
   if (/Invalid unicode|not utf-8/i.test(message))
-    return `${name} is not in UTF-8; convert it first, such as with iconv -f ISO-8859-1 -t UTF-8`;
+    return `${name} is not in UTF-8 throughout; convert it first, such as with iconv`;
   if (/sniffing file/i.test(message))
     return `${name} is not ${kind}: no delimiter makes a table of it. Expected UTF-8 text, one header line, line ends all LF or CRLF`;
   if (/magic bytes|too small to be a Parquet/i.test(message)) return `${name} is not a Parquet file, or it is cut off`;

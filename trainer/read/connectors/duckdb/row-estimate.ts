@@ -1,20 +1,11 @@
-import { open } from "node:fs/promises";
-import { constants, gunzipSync, zstdDecompressSync } from "node:zlib";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { z } from "zod";
 import { literal } from "../sql-text.ts";
+import { fileBeginning } from "./file-beginning.ts";
 import type { SourceFile } from "./files.ts";
 import { type StreamLimits, streamRows } from "./stream.ts";
 
-const SAMPLE_BYTES = 1 << 20;
 const NEWLINE = 10;
-const maxOutputLength = 64 * SAMPLE_BYTES;
-/** How the beginning of a file is decompressed: flushing instead of finishing, since the sample ends in the middle. */
-const DECOMPRESS = {
-  none: (bytes: Buffer) => bytes,
-  gzip: (bytes: Buffer) => gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength }),
-  zstd: (bytes: Buffer) => zstdDecompressSync(bytes, { finishFlush: constants.ZSTD_e_flush, maxOutputLength }),
-} as const;
 
 /**
  * Estimate of a file's rows: from its metadata (Parquet) or the length of its first lines (CSV, JSON Lines); null when unknown.
@@ -32,17 +23,13 @@ export async function estimateRows(connection: DuckDBConnection, file: SourceFil
   }
 }
 
-/** Lines in the first SAMPLE_BYTES, scaled to the size of the file. */
-async function estimateLines({ path, format, compression, sizeBytes }: SourceFile): Promise<number> {
-  const file = await open(path);
-  const { buffer, bytesRead } = await file
-    .read(Buffer.alloc(SAMPLE_BYTES), 0, SAMPLE_BYTES, 0)
-    .finally(() => file.close());
-  const text = DECOMPRESS[compression](buffer.subarray(0, bytesRead));
+/** Lines in the beginning of a file, scaled to the size of the file. */
+async function estimateLines(file: SourceFile): Promise<number> {
+  const { bytes, bytesRead } = await fileBeginning(file);
   let lines = 0;
-  for (const byte of text) if (byte === NEWLINE) lines++;
-  const header = format === "jsonl" ? 0 : 1;
-  return Math.max(0, bytesRead >= sizeBytes ? lines - header : Math.round((lines * sizeBytes) / bytesRead));
+  for (const byte of bytes) if (byte === NEWLINE) lines++;
+  const header = file.format === "jsonl" ? 0 : 1;
+  return Math.max(0, bytesRead >= file.sizeBytes ? lines - header : Math.round((lines * file.sizeBytes) / bytesRead));
 }
 
 const Plan = z.tuple([z.object({ extra_info: z.object({ "Estimated Cardinality": z.coerce.number() }) })]);

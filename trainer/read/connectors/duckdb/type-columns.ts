@@ -46,7 +46,7 @@ export async function typeColumns(
   sniffed: CsvDialect,
 ): Promise<TypedColumn[]> {
   const texts = sniffed.Columns.map(({ name }) => ({ name, type: "VARCHAR" }));
-  const scan = csvFunction(file, { ...sniffed, Columns: texts }, { storeRejects: false });
+  const scan = csvFunction(file, { ...sniffed, Columns: texts }, { rejects: "typing" });
   const kindsOf = async (expressions: readonly string[], rows: number) => {
     const from = rows < 0 ? scan : `(FROM ${scan} LIMIT ${rows})`;
     const aggregates = ["count(*)", ...expressions.map((kind) => `bit_or(CAST(${kind} AS USMALLINT))`)];
@@ -67,6 +67,7 @@ export async function typeColumns(
         open.map((i) => kindSql(columns[i]!, first[i]!)),
         typedByRows,
       );
+  for (const name of ["errors", "scans"]) await connection.run(`DROP TABLE IF EXISTS typing_${name}`);
   const kinds = first.map((kind, i) => (open.includes(i) ? kind | (all[open.indexOf(i)] ?? 0) : kind));
   return texts.map(({ name }, i) => ({ name, ...typeOf(kinds[i]!) }));
 }

@@ -4,7 +4,7 @@ import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceRows }
 import { columnsOf } from "../duckdb/columns.ts";
 import { findFiles } from "../duckdb/files.ts";
 import { idTextReader } from "../duckdb/id-texts.ts";
-import { countMalformed, rejectCount } from "../duckdb/malformed-lines.ts";
+import { countMalformed, malformedNotes, rejectCount } from "../duckdb/malformed-lines.ts";
 import { estimateRows, plannedRows } from "../duckdb/row-estimate.ts";
 import { openSandbox, type Sandbox } from "../duckdb/sandbox.ts";
 import { checkSelect } from "../duckdb/select.ts";
@@ -21,6 +21,7 @@ import {
   verifyCompressed,
   watchFiles,
 } from "./file-watch.ts";
+import { asUtf8, type Utf8Files } from "./text-encoding.ts";
 
 /**
  * Tables from files: `shop/*.csv` makes each matching file below the customer's folders a table named by its stem. Formats: CSV,
@@ -28,21 +29,22 @@ import {
  */
 export async function connectFile(config: ConnectorConfig, context: ConnectorContext): Promise<Connector> {
   const { location } = parseConfig(config, FileConfig);
-  const files = await openFiles(await findFiles(location, context.settings.fileRoots));
+  const { settings } = context;
+  const opened = await openFiles(await findFiles(location, settings.fileRoots));
+  let texts: Utf8Files | undefined;
   try {
-    return fileConnector(files, await openSandbox(files, context.settings), context);
+    texts = await asUtf8(opened, { ...settings, isWhole: settings.typedByRows === undefined });
+    return fileConnector(texts, await openSandbox(texts.files, settings), context);
   } catch (error) {
-    await closeFiles(files);
+    await texts?.close();
+    await closeFiles(opened);
     throw error;
   }
 }
 
-function fileConnector(
-  files: readonly OpenFile[],
-  sandbox: Sandbox,
-  { settings, idColumns = [] }: ConnectorContext,
-): Connector {
-  const tables = files.map((file) => file.table);
+function fileConnector(texts: Utf8Files, sandbox: Sandbox, context: ConnectorContext): Connector {
+  const { files } = texts;
+  const { settings } = context;
   const typesAreSure = settings.typedByRows === undefined;
   const limits = (signal: AbortSignal): StreamLimits => ({
     signal,
@@ -54,26 +56,12 @@ function fileConnector(
   const orChanged = async (error: unknown, read: readonly OpenFile[]): Promise<never> => {
     throw canComeFromChange(error) && (await watch.haveChanged(read)) ? changedError(read) : error;
   };
-  const readIds = idTextReader(sandbox, idColumns);
-  const describe = async (inner: string, signal: AbortSignal) => {
-    const stream = await streamRows(sandbox.connection, `SELECT * FROM (\n${inner}\n) LIMIT 0`, limits(signal));
-    for await (const _ of stream.chunks); // reads to the end, which frees the connection
-    return columnsOf(stream.result);
-  };
-  /** The files that a query reads, and the query as it stands inside another. Its ids are then read as they are written. */
-  const check = async (query: string, signal: AbortSignal) => {
-    const inner = innerQuery(query);
-    const select = await checkSelect(sandbox.parser, inner, tables).catch((error) => {
-      throw sandbox.explain(error);
-    });
-    const describeIfValid = () => describe(inner, signal).catch(undefinedIfInvalid);
-    await readIds({ inner, select, describe: describeIfValid });
-    signal.throwIfAborted();
-    return { inner, makesRows: select.makesRows, read: files.filter((file) => select.tables.includes(file.table)) };
-  };
+  const filesRead = new Set<OpenFile>();
+  let lineNotes: readonly string[] = [];
+  const { check, describe } = queryChecks(files, sandbox, { limits, idColumns: context.idColumns ?? [] });
 
   /** The rows of a query over one file, as if it took all of them; null for a join of several files. */
-  const rowsOf = async ({ inner, makesRows, read }: Awaited<ReturnType<typeof check>>, signal: AbortSignal) => {
+  const rowsOf = async ({ inner, makesRows, read }: CheckedQuery, signal: AbortSignal) => {
     if (makesRows) return await plannedRows(sandbox.connection, inner, limits(signal));
     return read.length === 1 ? await estimateRows(sandbox.parser, read[0]!) : null;
   };
@@ -93,6 +81,7 @@ function fileConnector(
     async read(query, { signal, columns, limit }: ReadOptions): Promise<SourceRows> {
       const checked = await check(query, signal);
       const { inner, read } = checked;
+      for (const file of read) filesRead.add(file);
       const before = await rejectCount(sandbox.connection, { typesAreSure });
       const expectedRows = limit === undefined ? await rowsOf(checked, signal) : null;
       const list = columns?.map(identifier).join(", ") ?? "*";
@@ -120,6 +109,7 @@ function fileConnector(
           rows === limit
             ? await countMalformed(sandbox.connection, read, { typesAreSure, limits: limits(signal) })
             : (await rejectCount(sandbox.connection, { typesAreSure })) - before;
+        if (malformed > 0) lineNotes = await malformedNotes(sandbox.connection, files, { typesAreSure });
       };
       return {
         columns: columnsOf(stream.result),
@@ -129,12 +119,48 @@ function fileConnector(
       };
     },
 
+    notes: () => [...[...filesRead].flatMap((file) => texts.notes.get(file) ?? []), ...lineNotes],
+
     async close() {
       watch.end();
       await sandbox.close();
+      await texts.close();
       await closeFiles(files);
     },
   };
+}
+
+type CheckedQuery = {
+  /** The query as it stands inside another. */
+  readonly inner: string;
+  readonly makesRows: boolean;
+  readonly read: readonly OpenFile[];
+};
+
+function queryChecks(
+  files: readonly OpenFile[],
+  sandbox: Sandbox,
+  { limits, idColumns }: { limits: (signal: AbortSignal) => StreamLimits; idColumns: readonly string[] },
+) {
+  const tables = files.map((file) => file.table);
+  const readIds = idTextReader(sandbox, idColumns);
+  const describe = async (inner: string, signal: AbortSignal) => {
+    const stream = await streamRows(sandbox.connection, `SELECT * FROM (\n${inner}\n) LIMIT 0`, limits(signal));
+    for await (const _ of stream.chunks); // reads to the end, which frees the connection
+    return columnsOf(stream.result);
+  };
+  /** Checks a query, whose ids are then read as they are written. */
+  const check = async (query: string, signal: AbortSignal): Promise<CheckedQuery> => {
+    const inner = innerQuery(query);
+    const select = await checkSelect(sandbox.parser, inner, tables).catch((error) => {
+      throw sandbox.explain(error);
+    });
+    const describeIfValid = () => describe(inner, signal).catch(undefinedIfInvalid);
+    await readIds({ inner, select, describe: describeIfValid });
+    signal.throwIfAborted();
+    return { inner, makesRows: select.makesRows, read: files.filter((file) => select.tables.includes(file.table)) };
+  };
+  return { check, describe };
 }
 
 function undefinedIfInvalid(error: unknown): undefined {
