@@ -110,8 +110,15 @@ export function filterOf(item: Row | undefined, attributes: Attributes): object 
   const found = categories.find(({ name }) => item?.[name]);
   if (found === undefined) return {};
   const value = String(item![found.name]);
-  return { [found.name]: { $in: [found.type === "CategoryList" ? value.split("|")[0] : value] } };
+  return { [found.name]: { $in: [found.type === "CategoryList" ? elementIn(value) : value] } };
 }
+
+/** The first element of a list in a text: `a|b`, `a, b`, `["a", "b"]` or `{a,b}`. */
+const elementIn = (text: string) =>
+  text
+    .split(/[|;,[\]{}"]/)
+    .map((element) => element.replace(/^[\s']+|[\s']+$/g, ""))
+    .find((element) => element !== "") ?? text;
 
 /** Makes the call. It is repeated while the edge does not serve the version yet. */
 export async function rank(

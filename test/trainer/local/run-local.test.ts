@@ -54,12 +54,12 @@ test("the summary names the data, each warning and the quality in one sentence e
     rejected_rows: { missing_time: 3 },
     item_attributes: [],
     user_attributes: [],
-    warnings: ["Rows left out: 3 × missing_time: the time is null or empty (row 2, 5, 9)"],
+    warnings: ["Rows left out: 3 × missing_time: the time is null, empty or infinite (row 2, 5, 9)"],
   };
   const metrics = { method: "ease", "ndcg@10": 0.25, baseline: { "ndcg@10": 0.2 } };
   expect(summaryOf({ data, metrics, failure: null }).split("\n")).toEqual([
     "Trained on 1,200 interactions of 2 users with 3 items.",
-    "Rows left out: 3 × missing_time: the time is null or empty (row 2, 5, 9).",
+    "Rows left out: 3 × missing_time: the time is null, empty or infinite (row 2, 5, 9).",
     "ease: NDCG@10 0.2500, popularity 0.2000, on held-out interactions.",
   ]);
 });

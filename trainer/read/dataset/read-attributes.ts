@@ -87,11 +87,15 @@ export async function checkAttributes(
     }
     const declared = entity.features?.find((feature) => feature.name === column.name)?.type;
     const typed = await typeAttribute({ staging, table }, column, declared);
-    if (typed !== undefined) attributes.push(typed);
-    else
-      warnings.push(
-        `The ${what} attribute ${JSON.stringify(column.name)} was left out: ${column.type} cannot be ${declared ?? "an attribute"}`,
-      );
+    const about = `The ${what} attribute ${JSON.stringify(column.name)}`;
+    if ("leftOut" in typed) {
+      warnings.push(`${about} was left out: ${typed.leftOut}`);
+      continue;
+    }
+    attributes.push(typed);
+    if (typed.note) warnings.push(`${about} ${typed.note}`);
+    if (column.name.startsWith("$"))
+      warnings.push(`${about} cannot be used in filters, where $ begins an operator: give it another name with AS`);
   }
   return { table, rows, attributes, warnings };
 }

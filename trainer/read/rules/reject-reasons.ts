@@ -41,7 +41,7 @@ export const REJECT_REASONS = {
   id_has_nul: "an id contains a NUL character",
   id_not_finite: "an id is an infinite number or not a number",
   id_not_exact: "an id is a floating-point number too large to be exact: store it as text or as a whole number",
-  missing_time: "the time is null or empty",
+  missing_time: "the time is null, empty or infinite",
   unparsable_time: "the time is neither ISO 8601 nor an epoch number nor in the format of the others",
   time_out_of_range: "the time is before 1970 or after 2106",
   future_time: "the time lies more than a day in the future",

@@ -22,9 +22,17 @@ async function read(values: string, declared?: FeatureType): Promise<unknown> {
   await runStaged(staging, `CREATE OR REPLACE TABLE t AS SELECT * FROM (VALUES ${values}) v(c)`);
   const type = (await staging.connection.runAndReadAll("SELECT c FROM t")).columnType(0);
   const typed = await typeAttribute({ staging, table: "t" }, { sql: "c", name: "c", type }, declared);
-  if (typed === undefined) return "left out";
+  if ("leftOut" in typed) return "left out";
   const rows = await readStaged(staging, `SELECT ${typed.value} AS v FROM t`);
   return [typed.type, rows.map(({ v }) => v)];
+}
+
+/** What is said about a column. */
+async function noteOn(values: string): Promise<string> {
+  await runStaged(staging, `CREATE OR REPLACE TABLE t AS SELECT * FROM (VALUES ${values}) v(c)`);
+  const type = (await staging.connection.runAndReadAll("SELECT c FROM t")).columnType(0);
+  const typed = await typeAttribute({ staging, table: "t" }, { sql: "c", name: "c", type }, undefined);
+  return "leftOut" in typed ? typed.leftOut : (typed.note ?? "");
 }
 
 const many = (make: (n: number) => string, count = 60) =>
@@ -106,3 +114,54 @@ test.each<[string, FeatureType, unknown]>([
 ])("%s declared as %s → %j", async (values, declared, expected) =>
   expect(await read(values, declared)).toEqual(expected),
 );
+
+test.each<[string, unknown]>([
+  [`('["rock", "jazz"]'), ('["jazz"]'), ('[]')`, ["CategoryList", [["jazz", "rock"], ["jazz"], []]]],
+  [
+    `('[''Comedy'', ''Drama'']'), ('["R&B", ''it is'']')`,
+    [
+      "CategoryList",
+      [
+        ["Comedy", "Drama"],
+        ["R&B", "it is"],
+      ],
+    ],
+  ],
+  [`('{rock,jazz}'), ('{"hard rock"}'), ('{}')`, ["CategoryList", [["jazz", "rock"], ["hard rock"], []]]],
+  [
+    "('rock, jazz'), ('jazz'), ('rock'), ('jazz, rock')",
+    ["CategoryList", [["jazz", "rock"], ["jazz"], ["rock"], ["jazz", "rock"]]],
+  ],
+  ["('rock;jazz'), ('jazz'), ('rock'), ('jazz')", ["CategoryList", [["jazz", "rock"], ["jazz"], ["rock"], ["jazz"]]]],
+  [
+    "('Paris, France'), ('Lyon, France'), ('Paris, France')",
+    ["Category", ["Paris, France", "Lyon, France", "Paris, France"]],
+  ],
+  ["('1,234.50'), ('2'), ('NaN')", ["Numerical", [1234.5, 2, null]]],
+  ["('1.234,50'), ('2,5')", ["Numerical", [1234.5, 2.5]]],
+  ["('$1,234.50'), ('-$0.99'), ('$5')", ["Numerical", [1234.5, -0.99, 5]]],
+  ["('12,50 €'), ('1 234,00 €')", ["Numerical", [12.5, 1234]]],
+  ["('USD 5'), ('USD 7.25')", ["Numerical", [5, 7.25]]],
+  ["('12,50 EUR'), ('3')", ["Numerical", [12.5, 3]]],
+  ["('1,234'), ('5,678')", ["Category", ["1,234", "5,678"]]], // thousands, or three decimals
+])("%s is read as people mean it", async (values, expected) => expect(await read(values)).toEqual(expected));
+
+test("what was guessed is said, with what is left of the column", async () => {
+  expect(await noteOn("('1,5'), ('2,75')")).toBe("is read as numbers with a decimal comma");
+  const numbers = `${many(String)}, ('about 7'), ('N/A')`;
+  expect(await noteOn(numbers)).toBe(
+    'is read as numbers; 2 of 62 values are none and count as missing, such as "about 7"',
+  );
+  expect(await noteOn(`${many(String, 10)}, ('about 7')`)).toBe(""); // a tenth is no exception: a category
+  expect(await noteOn(`('["a"]'), ('{b}')`)).toBe("is read as lists in brackets");
+});
+
+test("vectors and lists of lists are left out with their reason, not kept as categories", async () => {
+  const vector = (n: number) => `[${Array.from({ length: 16 }, (_, i) => (n * 31 + i * 7) / 1000).join(", ")}]`;
+  const reason = expect.stringContaining("vectors");
+  expect(await noteOn(many(vector))).toEqual(reason);
+  expect(await noteOn(`(${vector(1)}::FLOAT[]), (${vector(2)}::FLOAT[])`)).toEqual(reason);
+  expect(await noteOn("([1, 2, 3, 4, 5, 6, 7, 8]), ([2, 3, 4, 5, 6, 7, 8, 9])")).toBe(""); // whole numbers are codes
+  for (const nested of ["([[1], [2, 3]])", `('[["a"], ["b"]]')`, `(['[1,2]', '[3]'])`])
+    expect(await noteOn(nested)).toContain("lists contain lists");
+});

@@ -106,5 +106,7 @@ function readDate(text: string): DuckDBValue {
 /** Reads a one-dimensional array such as `{a,"b \"c\"",NULL}`. Elements that are arrays themselves become null. */
 function readArray(text: string, plain: (element: string) => string): DuckDBValue {
   const parsed = parseArray<unknown>(text, plain);
-  return new DuckDBListValue(parsed.map((element) => (typeof element === "string" ? element : null)));
+  // Elements of a list of lists are shown as lists, so that nothing is lost in silence.
+  const shown = (element: unknown) => (Array.isArray(element) ? JSON.stringify(element) : null);
+  return new DuckDBListValue(parsed.map((element) => (typeof element === "string" ? element : shown(element))));
 }
