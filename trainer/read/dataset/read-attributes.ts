@@ -94,11 +94,17 @@ export async function checkAttributes(
     }
     attributes.push(typed);
     if (typed.note) warnings.push(`${about} ${typed.note}`);
+    const twin = others.find(({ name }) => isSecondOf(column.name, name));
+    if (twin) warnings.push(`${about} is a column whose name differs from ${JSON.stringify(twin.name)} only in case`);
     if (column.name.startsWith("$"))
       warnings.push(`${about} cannot be used in filters, where $ begins an operator: give it another name with AS`);
   }
   return { table, rows, attributes, warnings };
 }
+
+/** DuckDB gives the second of two columns a number, since its names ignore case: `price_1` beside `Price`. */
+const isSecondOf = (name: string, other: string) =>
+  /_\d+$/.test(name) && name.replace(/_\d+$/, "").toLowerCase() === other.toLowerCase();
 
 type KeepOptions = Omit<CheckAttributesOptions, "entity" | "reading"> & { readonly id: IdExpression };
 

@@ -131,6 +131,14 @@ test("a column with too long a name is left out with a warning", async () => {
   ]);
 });
 
+test("names that differ only in case, or that filters take for operators, are said", async () => {
+  const { staged } = await read("SELECT 'a' AS i, 3 AS \"Price\", 'x' AS price_1, 4 AS \"$cost\", 5 AS size_1");
+  expect(staged.warnings).toEqual([
+    'The item attribute "price_1" is a column whose name differs from "Price" only in case',
+    'The item attribute "$cost" cannot be used in filters, where $ begins an operator: give it another name with AS',
+  ]);
+});
+
 test("an id column of an unsuitable type ends the run", () =>
   expect(read("SELECT [1] AS i, 2 AS n")).rejects.toMatchObject({ code: "unsupported_column_type" }));
 
