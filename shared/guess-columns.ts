@@ -56,6 +56,19 @@ const SESSION_NAMES = [...SESSION, "visit_id"];
 export const guessSessionColumn = (columnNames: readonly string[]): string | undefined =>
   bestOf(SESSION_NAMES, columnNames);
 
+const EVENT_NAMES = words(
+  "event_type event event_name action action_type behavior behavior_type behaviour behaviour_type interaction_type activity activity_type",
+);
+const QUANTITY_NAMES = words("quantity qty");
+
+/** The column that says what kind of event a row is. */
+export const guessEventColumn = (columnNames: readonly string[]): string | undefined =>
+  bestOf(EVENT_NAMES, columnNames);
+
+/** The column with a number of pieces, which is below 0 for returned goods. */
+export const guessQuantityColumn = (columnNames: readonly string[]): string | undefined =>
+  bestOf(QUANTITY_NAMES, columnNames);
+
 /**
  * Guesses the roles of columns that were not given. A given column keeps its role and is guessed for no other.
  *

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { guessColumns, guessSessionColumn } from "../../shared/guess-columns.ts";
+import { guessColumns, guessEventColumn, guessQuantityColumn, guessSessionColumn } from "../../shared/guess-columns.ts";
 
 const guessed = (user: string, item: string, time: string | null, label: string | null) => ({
   kind: "guessed",
@@ -63,4 +63,14 @@ test("a column of sessions is recognised by its name", () => {
     ["user_id", "sku"],
   ];
   expect(columns.map(guessSessionColumn)).toEqual(["sessionId", "user_session", undefined]);
+});
+
+test.each([
+  [["event_time", "event_type", "product_id"], "event_type", undefined],
+  [["timestamp", "visitorid", "event", "itemid"], "event", undefined],
+  [["InvoiceNo", "StockCode", "Quantity"], undefined, "Quantity"],
+  [["user_id", "event_date"], undefined, undefined],
+])("types of events and quantities in %j", (columns, event, quantity) => {
+  expect(guessEventColumn(columns)).toBe(event);
+  expect(guessQuantityColumn(columns)).toBe(quantity);
 });

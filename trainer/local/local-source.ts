@@ -1,8 +1,8 @@
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { EventType } from "../../shared/events/event.ts";
 import { guessColumns, guessSessionColumn } from "../../shared/guess-columns.ts";
-import { guessLabel, type LabelFacts } from "../../shared/guess-label.ts";
-import { type Label, ModelName } from "../../shared/model-spec.ts";
+import { ModelName } from "../../shared/model-spec.ts";
 import { connect } from "../read/connectors/connect.ts";
 import { type Connector, jsonRows } from "../read/connectors/connector.ts";
 import { findFiles } from "../read/connectors/duckdb/files.ts";
@@ -10,6 +10,7 @@ import { fileSettings } from "../read/connectors/file/file-settings.ts";
 import { identifier } from "../read/connectors/sql-text.ts";
 import { idText } from "../read/rules/id-expression.ts";
 import { StageError } from "../stage/stage-error.ts";
+import { type LabelOfRows, labelOfRows } from "./label-of-rows.ts";
 import { LocalError, sentence } from "./local-error.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";
 import type { GivenFiles } from "./start-flags.ts";
@@ -62,15 +63,20 @@ export async function describeFiles(
     const columns = guessColumns(interactions.columns, files.columns, sample);
     if (columns.kind === "unclear") throw new LocalError(`${columns.reasons.join("; ")}.`);
     access.idColumns.push(columns.user, columns.item);
-    const guessed = columns.label === null ? null : await labelOf(interactions, columns.label);
+    if (files.session !== undefined && !interactions.columns.includes(files.session))
+      throw new LocalError(`--session-column: there is no column ${JSON.stringify(files.session)}.`);
+    const label = await labelOfRows(interactions, columns, files.positive);
     const areSessions = guessSessionColumn([columns.user]) !== undefined;
+    const session = files.session ?? (areSessions ? columns.user : undefined);
+    const others = interactions.columns.filter((name) => ![columns.user, columns.item].includes(name));
+    const offered = session === undefined ? guessSessionColumn(others) : undefined;
     const tables = [interactions, items, users].filter((table) => table !== null);
     const changes = await Promise.all(tables.map(async ({ path }) => (await stat(path)).ctimeMs));
     return {
       body: creationBody(
         model ?? modelNameOf(files.interactions),
         { interactions, items, users },
-        { ...columns, label: guessed?.label ?? null, areSessions, timeFormat: files.timeFormat },
+        { ...columns, label, session, timeFormat: files.timeFormat },
       ),
       /** Folders that the trainer must be allowed to read. */
       folders: [...new Set(tables.map(({ path }) => dirname(path)))],
@@ -80,7 +86,7 @@ export async function describeFiles(
       items,
       columns,
       /** The meaning of the columns, for the terminal. */
-      findings: findingsOf({ ...columns, areSessions }, guessed),
+      findings: findingsOf({ ...columns, areSessions }, label, offered),
     };
   } catch (error) {
     if (!(error instanceof StageError)) throw error;
@@ -115,33 +121,16 @@ async function tableOf(given: string, { tempDirectory, signal, idColumns }: Acce
   return { path, name, columns, query: async (sql) => (await read(sql)).rows, withIds };
 }
 
-type GuessedLabel = { readonly label: Label; readonly positiveFraction: number };
-
-/** Guesses the meaning of a label column from all of its values. */
-async function labelOf(table: Table, name: string): Promise<GuessedLabel> {
-  const number = `TRY_CAST(${identifier(name)} AS DOUBLE)`;
-  const numbers = `(SELECT ${identifier(name)} AS given, CASE WHEN isfinite(${number}) THEN ${number} END AS n FROM ${table.name})`;
-  const lowest = `(SELECT min(n) FROM ${numbers})`;
-  const [found] = await table.query(
-    `SELECT count(given) AS rows, count(*) FILTER (WHERE n NOT IN (0, 1)) AS others, coalesce(bool_and(n = trunc(n)), true) AS areWhole,
-       coalesce(min(n), 0) AS lowest, coalesce(quantile_disc(n, 0.5), 0) AS median, min(n) FILTER (WHERE n > ${lowest}) AS second,
-       min(n) FILTER (WHERE n > 0) AS aboveZero FROM ${numbers}`,
-  );
-  const asNumber = (value: unknown) => (value === null ? null : Number(value));
-  const facts = Object.fromEntries(
-    Object.entries(found!).map(([key, value]) => [key, typeof value === "boolean" ? value : asNumber(value)]),
-  ) as LabelFacts;
-  const label = guessLabel(name, facts);
-  const bar = label.type === "Rating" ? label.positive_from : 1;
-  const [counted] = await table.query(`SELECT count(*) FILTER (WHERE n >= ${bar}) AS positive FROM ${numbers}`);
-  return { label, positiveFraction: facts.rows === 0 ? 0 : Number(counted!.positive) / facts.rows };
-}
-
 type Entity = { readonly id: string; readonly source?: { readonly connector_id: string; readonly query: string } };
 type Tables = { readonly interactions: Table; readonly items: Table | null; readonly users: Table | null };
 
-/** The types of events that the model learns from, as web pages send them. */
-const EVENTS = { view: { label: true }, purchase: { label: true } };
+/** The types of live events that the model learns from: those that web pages send, and those of the file. */
+function eventMeanings({ label, types }: LabelOfRows) {
+  const own = types.filter((type) => EventType.safeParse(type).success);
+  const isPositive = (type: string) => label.type === "Events" && label.positive.includes(type);
+  const meanings = own.map((type) => [type, { label: isPositive(type) }] as const);
+  return { view: { label: true }, ...Object.fromEntries(meanings), purchase: { label: true } };
+}
 
 /**
  * The body of `POST /v0/models`: a connector and a query per file, and the connector of live events. The query adds a constant time or
@@ -155,10 +144,11 @@ function creationBody(
     item,
     time,
     label,
-    areSessions,
+    session,
     timeFormat,
-  }: Columns & {
-    readonly label: Label | null;
+  }: Omit<Columns, "areSessions"> & {
+    readonly label: LabelOfRows;
+    readonly session: string | undefined;
     readonly timeFormat: string | undefined;
   },
 ) {
@@ -176,7 +166,8 @@ function creationBody(
     identifier(user),
     identifier(item),
     time === null ? "TIMESTAMP '2000-01-01' AS created_at" : identifier(time),
-    label === null ? "true AS label" : identifier(label.name),
+    label.sql,
+    ...(session === undefined || session === user ? [] : [identifier(session)]),
   ];
   const query = `SELECT ${selected.join(", ")} FROM ${interactions.name}`;
   return {
@@ -188,10 +179,10 @@ function creationBody(
       interaction: {
         created_at: time ?? "created_at",
         ...(timeFormat !== undefined && { created_at_format: timeFormat }),
-        label: label ?? { type: "Binary", name: "label" },
+        label: label.label,
         source: { connector_id: "interactions", query },
-        ...(areSessions && { session_id: user }),
-        events: EVENTS,
+        ...(session !== undefined && { session_id: session }),
+        events: eventMeanings(label),
       },
     },
   };
@@ -213,14 +204,17 @@ function modelNameOf(path: string): string {
   return ModelName.safeParse(name).success ? name : "local";
 }
 
-function findingsOf({ user, item, time, areSessions }: Columns, guessed: GuessedLabel | null): string {
+function findingsOf(
+  { user, item, time, areSessions }: Columns,
+  { meaning, offer }: LabelOfRows,
+  session: string | undefined,
+): string {
   const times = time === null ? "no time, so all interactions get the same" : `time ${time}`;
-  const labels = guessed === null ? "no label, so every row is positive" : meaningOf(guessed);
-  return `The columns: ${areSessions ? "session" : "user"} ${user}, item ${item}, ${times}, ${labels}.`;
-}
-
-function meaningOf({ label, positiveFraction }: GuessedLabel): string {
-  if (label.type !== "Rating") return `label ${label.name} (positive where it is 1 or true)`;
-  const share = `${Math.round(positiveFraction * 100)} % of the rows`;
-  return `label ${label.name} (positive from ${label.positive_from}: ${share})`;
+  return [
+    `The columns: ${areSessions ? "session" : "user"} ${user}, item ${item}, ${times}, ${meaning}.`,
+    ...(offer === null ? [] : [offer]),
+    ...(session === undefined
+      ? []
+      : [`The column ${session} looks like sessions: --session-column ${session} learns what comes next in one.`]),
+  ].join("\n");
 }

@@ -13,6 +13,10 @@ export type GivenFiles = {
   readonly columns: GivenColumns;
   /** How times are written, as for strptime; absent: it is found. */
   readonly timeFormat?: string | undefined;
+  /** Types of events that are positive; absent: they are guessed. */
+  readonly positive?: readonly string[] | undefined;
+  /** The column of sessions; absent: only users may be sessions. */
+  readonly session?: string | undefined;
 };
 
 export type StartOptions = {
@@ -38,6 +42,8 @@ export const START_USAGE = `npm start brings up the whole service on this machin
   --item-column NAME     Columns that are not given are guessed, and the guess is printed
   --time-column NAME
   --label-column NAME
+  --positive TYPES       types of events that count as wanted, such as purchase,cart; others count as seen
+  --session-column NAME  learn what comes next in a session
   --time-format FORMAT   how times are written where day and month could be either, such as %d/%m/%Y
   --model NAME           name of the model (default: the file name, or demo-shop)
   --edge-port PORT       port of the edge, which answers rank calls (8787; 0 takes any free port)
@@ -54,6 +60,8 @@ const OPTIONS = {
   "item-column": { type: "string" },
   "time-column": { type: "string" },
   "label-column": { type: "string" },
+  positive: { type: "string" },
+  "session-column": { type: "string" },
   "time-format": { type: "string" },
   model: { type: "string" },
   "edge-port": { type: "string", default: "8787" },
@@ -79,6 +87,8 @@ export async function parseStartFlags(args: readonly string[], cwd: string): Pro
     "item-column",
     "time-column",
     "label-column",
+    "positive",
+    "session-column",
     "time-format",
   ] as const)
     if (flags[name] !== undefined && flags.data === undefined)
@@ -114,7 +124,15 @@ async function filesOf(flags: Flags & { readonly data: string }, cwd: string): P
     users: flags.users === undefined ? null : await fileOf("users", flags.users, cwd),
     columns: { ...given("user"), ...given("item"), ...given("time"), ...given("label") },
     timeFormat: flags["time-format"],
+    positive: flags.positive === undefined ? undefined : typesOf(flags.positive),
+    session: flags["session-column"],
   };
+}
+
+function typesOf(given: string): string[] {
+  const types = [...new Set(given.split(",").map((type) => type.trim()))].filter((type) => type !== "");
+  if (types.length === 0) throw new LocalError("--positive needs types of events, such as --positive purchase,cart.");
+  return types;
 }
 
 async function fileOf(flag: string, given: string, cwd: string): Promise<string> {

@@ -26,6 +26,7 @@ test("without flags it uses the demo shop, the default ports and .shortlist in t
 test("every flag is parsed", async () => {
   const line =
     "--data data.csv --items items.csv --user-column u --item-column i --time-column t --label-column l " +
+    "--positive purchase,cart, --session-column s " +
     "--model films --edge-port 0 --trainer-port 9000 --state /tmp/elsewhere --exit";
   expect(await parse(line)).toEqual({
     files: {
@@ -33,6 +34,8 @@ test("every flag is parsed", async () => {
       items: join(cwd, "items.csv"),
       users: null,
       columns: { user: "u", item: "i", time: "t", label: "l" },
+      positive: ["purchase", "cart"],
+      session: "s",
     },
     model: "films",
     edgePort: 0,
@@ -44,8 +47,18 @@ test("every flag is parsed", async () => {
 
 test("--help takes precedence and lists every flag", async () => {
   expect(await parse("--help --data nowhere")).toBe("help");
-  for (const flag of ["data", "items", "users", "user-column", "item-column", "time-column", "label-column", "model"])
-    expect(START_USAGE).toContain(`--${flag} `);
+  const names = [
+    "data",
+    "items",
+    "users",
+    "user-column",
+    "item-column",
+    "time-column",
+    "label-column",
+    "positive",
+    "model",
+  ];
+  for (const flag of [...names, "session-column"]) expect(START_USAGE).toContain(`--${flag} `);
   for (const flag of ["edge-port", "trainer-port", "state", "exit", "help"]) expect(START_USAGE).toContain(`--${flag}`);
 });
 
@@ -57,6 +70,8 @@ test.each([
   ["--data .", "there is no file"],
   ["--data data.csv --items nothing.csv", "--items: there is no file"],
   ["--items items.csv", "needs --data FILE"],
+  ["--positive view", "needs --data FILE"],
+  ["--data data.csv --positive ,", "--positive needs types of events"],
   ["--time-column t", "needs --data FILE"],
   ["--model a/b", "--model must match"],
   ["--edge-port 99999", "--edge-port must be a port"],

@@ -1,0 +1,13 @@
+/** Types of events, such as view and purchase, whose meaning is guessed. */
+
+/** A column with more values than these is no column of types. */
+export const TYPES_MAX = 20;
+
+const UNWANTED = /remove|delete|dislike|unlike|downvote|return|refund|cancel|skip|hide|report|unsubscribe/i;
+
+/** The types that were most likely wanted, the rarest first: what people do seldom says most. All of them, if no other remains. */
+export function positiveTypes(types: readonly { readonly value: string; readonly rows: number }[]): string[] {
+  const rarestFirst = types.filter(({ value }) => value !== "").toSorted((a, b) => a.rows - b.rows);
+  const wanted = rarestFirst.filter(({ value }) => !UNWANTED.test(value));
+  return (wanted.length > 0 ? wanted : rarestFirst).map(({ value }) => value);
+}

@@ -1,0 +1,11 @@
+import { expect, test } from "vitest";
+import { positiveTypes } from "../../shared/guess-positive.ts";
+
+test.each([
+  [{ view: 90, addtocart: 7, transaction: 3 }, "transaction addtocart view"],
+  [{ view: 90, remove_from_cart: 7, purchase: 8, "": 2 }, "purchase view"],
+  [{ dislike: 5, skip: 2 }, "skip dislike"],
+])("of %j, %s are positive", (counts, expected) => {
+  const types = Object.entries(counts).map(([value, rows]) => ({ value, rows }));
+  expect(positiveTypes(types).join(" ")).toBe(expected);
+});

@@ -1,0 +1,92 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ModelSpec } from "../../../shared/model-spec.ts";
+import { describeFiles } from "../../../trainer/local/local-source.ts";
+import type { GivenFiles } from "../../../trainer/local/start-flags.ts";
+
+let root: string;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "label-"));
+  await mkdir(join(root, "temp"));
+});
+afterEach(() => rm(root, { recursive: true }));
+
+async function describe(lines: readonly string[], more: Partial<GivenFiles> = {}) {
+  const interactions = join(root, "events.csv");
+  await writeFile(interactions, `${lines.join("\n")}\n`);
+  const access = { model: null, tempDirectory: join(root, "temp"), signal: new AbortController().signal };
+  const source = await describeFiles({ interactions, items: null, users: null, columns: {}, ...more }, access);
+  const { interaction } = ModelSpec.parse(source.body).schema;
+  const { query } = interaction.source;
+  return { ...interaction, findings: source.findings, rows: await source.interactions.query(query) };
+}
+
+const SHOP = [
+  "event_time,event_type,product_id,user_id,user_session",
+  ..."view view view view cart cart remove_from_cart purchase"
+    .split(" ")
+    .map((type, i) => `${100 + i},${type},${i},u,s`),
+];
+
+test("types of events are positive, except those that undo one, and what they count is found", async () => {
+  const { label, events, findings, session_id } = await describe(SHOP);
+  expect(label).toEqual({ type: "Events", name: "event_type", positive: ["purchase", "cart", "view"] });
+  expect(events).toMatchObject({
+    view: { label: true },
+    remove_from_cart: { label: false },
+    purchase: { label: true },
+  });
+  expect(findings).toContain("type of event event_type (positive: purchase, cart, view;");
+  expect(findings).toContain("view (4 rows), cart (2 rows), purchase (1 rows), remove_from_cart (1 rows)");
+  expect(findings).toContain("With --positive purchase,cart, only those count as wanted.");
+  expect(findings).toContain("--session-column user_session");
+  expect(session_id).toBeUndefined();
+});
+
+test("given types and sessions are taken", async () => {
+  const { label, events, findings, session_id, rows } = await describe(SHOP, {
+    positive: ["purchase", "cart"],
+    session: "user_session",
+  });
+  expect(label).toEqual({ type: "Events", name: "event_type", positive: ["purchase", "cart"] });
+  expect(events).toMatchObject({ view: { label: false }, purchase: { label: true } });
+  expect(findings).toContain("type of event event_type (positive: purchase, cart, 38 % of the rows)");
+  expect(findings).not.toContain("With --positive");
+  expect(session_id).toBe("user_session");
+  expect(rows[0]).toMatchObject({ event_type: "view", user_session: "s" });
+});
+
+test("types that no row has, a missing column and a missing session are one sentence each", async () => {
+  await expect(describe(SHOP, { positive: ["Purchase"] })).rejects.toThrow(
+    /no row has Purchase in event_type; its types are view/,
+  );
+  const plain = ["user_id,item_id", "u,i"];
+  await expect(describe(plain, { positive: ["a"] })).rejects.toThrow(/name it with --label-column/);
+  await expect(describe(plain, { session: "s" })).rejects.toThrow('no column "s"');
+});
+
+test("a label comes before types of events, which are offered; rows without a type keep every row positive", async () => {
+  const rated = await describe(["user_id,item_id,rating,action", "u,a,5,buy", "u,b,1,view", "v,a,4,view"]);
+  expect(rated.label).toMatchObject({ type: "Rating", name: "rating" });
+  expect(rated.findings).toContain(
+    "The types of event in action are view (2 rows), buy (1 rows). With --positive buy,",
+  );
+  const empty = await describe(["user_id,item_id,action", "u,a,buy", "u,b,", "v,a,view"]);
+  expect(empty.label).toEqual({ type: "Binary", name: "label" });
+  expect(empty.findings).toContain("empty (1 rows)");
+});
+
+test("a quantity below 0 is a return, and not positive", async () => {
+  const { label, findings, rows } = await describe([
+    "CustomerID,StockCode,Quantity",
+    "1,a,6",
+    "1,b,-2",
+    "2,a,",
+    "2,b,0",
+  ]);
+  expect(label).toEqual({ type: "Binary", name: "label" });
+  expect(rows.map((row) => row.label)).toEqual([true, false, true, true]);
+  expect(findings).toContain("every row is positive, except 1 with a Quantity below 0, which are returns");
+});
