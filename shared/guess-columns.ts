@@ -70,16 +70,17 @@ export const guessQuantityColumn = (columnNames: readonly string[]): string | un
   bestOf(QUANTITY_NAMES, columnNames);
 
 /**
- * Guesses the roles of columns that were not given. A given column keeps its role and is guessed for no other.
+ * Guesses the roles of columns that were not given, by name or position. A given column keeps its role and is guessed for no other.
  *
  * @param columnNames In the order of the table; no name twice.
  * @param sample Some rows. A column of times is then one whose values look like times, if there is one.
  */
 export function guessColumns(
   columnNames: readonly string[],
-  given: GivenColumns = {},
+  named: GivenColumns = {},
   sample: readonly Readonly<Record<string, unknown>>[] = [],
 ): ColumnGuess {
+  const given = withPositions(named, columnNames);
   const unknown = Object.entries(given).filter(([, name]) => name !== undefined && !columnNames.includes(name));
   if (unknown.length > 0) {
     const reasons = unknown.map(([role, name]) => `There is no column ${JSON.stringify(name)} for the ${role}`);
@@ -105,9 +106,31 @@ export function guessColumns(
   if (user !== undefined && item !== undefined) {
     return { kind: "guessed", user, item, time: time ?? null, label: label ?? null };
   }
+  if (columnNames.length > 0 && columnNames.every((name) => NO_NAME.test(name)))
+    return { kind: "unclear", reasons: [withoutHeader(sample)] };
   const missing = [...(user === undefined ? ["user"] : []), ...(item === undefined ? ["item"] : [])];
   const reasons = missing.map((role) => `No column looks like the ${role}'s id: name it with --${role}-column`);
   return { kind: "unclear", reasons: [...reasons, listed(columnNames)] };
+}
+
+/** Names that the reader gives to the columns of a file without a header. */
+const NO_NAME = /^column\d+$/;
+
+/** Columns may be given by their positions, from 1, unless a column has such a name. */
+function withPositions(given: GivenColumns, columnNames: readonly string[]): GivenColumns {
+  const nameOf = (name: string | undefined) =>
+    name === undefined || columnNames.includes(name) || !/^[1-9]\d*$/.test(name)
+      ? name
+      : (columnNames[Number(name) - 1] ?? name);
+  return Object.fromEntries(Object.entries(given).map(([role, name]) => [role, nameOf(name)]));
+}
+
+function withoutHeader(sample: readonly Readonly<Record<string, unknown>>[]): string {
+  const values = Object.values(sample[0] ?? {}).map((value) => value ?? "");
+  const time = values.findIndex(looksLikeTime) + 1;
+  const flags = `--user-column 1 --item-column 2${time > 0 ? ` --time-column ${time}` : ""}`;
+  const row = values.slice(0, 10).map(String).join(", ").slice(0, 200);
+  return `The first line looks like data, not like names of columns (${row}): say which is which by position, such as ${flags}`;
 }
 
 const listed = (columnNames: readonly string[]) =>

@@ -54,6 +54,27 @@ test("a column that is given for two roles is reported", () =>
     kind: "unclear",
     reasons: ['The column "id" is given for the user and for the item'],
   }));
+test("columns are also given by position, unless a column has the number for a name", () => {
+  const names = ["column0", "column1", "column2", "column3"];
+  expect(guessColumns(names, { user: "1", item: "2", time: "4" })).toEqual({
+    kind: "guessed",
+    user: "column0",
+    item: "column1",
+    time: "column3",
+    label: null,
+  });
+  expect(guessColumns(["1", "2"], { user: "2", item: "1" })).toMatchObject({ user: "2", item: "1" });
+  expect(guessColumns(["a", "b"], { user: "3" })).toMatchObject({ kind: "unclear" });
+});
+
+test("columns without names are asked for by position", () =>
+  expect(guessColumns(["column0", "column1", "column2"], {}, [{ a: "196", b: "242", c: "881250949" }])).toEqual({
+    kind: "unclear",
+    reasons: [
+      "The first line looks like data, not like names of columns (196, 242, 881250949): say which is which by position, such as --user-column 1 --item-column 2 --time-column 3",
+    ],
+  }));
+
 test("a table without columns", () => expect(guessColumns([]).kind).toBe("unclear"));
 
 test("a column of sessions is recognised by its name", () => {

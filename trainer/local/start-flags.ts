@@ -39,8 +39,8 @@ export const START_USAGE = `npm start brings up the whole service on this machin
   --items FILE           item attributes, for filters and better rankings
   --users FILE           user attributes, for users without a history
   --user-column NAME     columns of the interactions: user id, item id, time and label.
-  --item-column NAME     Columns that are not given are guessed, and the guess is printed
-  --time-column NAME
+  --item-column NAME     Columns that are not given are guessed, and the guess is printed.
+  --time-column NAME     In a file without a header, give positions: --user-column 1
   --label-column NAME
   --positive TYPES       types of events that count as wanted, such as purchase,cart; others count as seen
   --session-column NAME  learn what comes next in a session

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ModelSpec } from "../../../shared/model-spec.ts";
 import { describeFiles } from "../../../trainer/local/local-source.ts";
 import type { GivenFiles } from "../../../trainer/local/start-flags.ts";
@@ -73,6 +73,54 @@ test("files of the same name in different folders are not confused", async () =>
   expect(found.map(({ path }) => path)).toEqual([source.interactions.path]);
 });
 
+test("the file that is named is read, not one that its name matches as a pattern", async () => {
+  const files = await given({ "data[1].csv": EVENTS, "data1.csv": "user_id,item_id\nwrong,wrong\n" });
+  const source = await describeFiles(files, access());
+  expect(source.interactions.path).toBe(join(root, "shop", "data[1].csv"));
+  const rows = await source.interactions.query(source.body.schema.interaction.source.query);
+  expect(rows.map((row) => row.user_id)).toEqual(["u1", "u1", "u2"]);
+});
+
+describe("the best-known public files", () => {
+  const many = (row: (n: number) => string) => Array.from({ length: 60 }, (_, n) => `${row(n)}\n`).join("");
+  const retailrocket = `timestamp,visitorid,event,itemid,transactionid\n${many((n) => `${1_433_221_332_117 + n},${n % 9},view,${n % 7},`)}`;
+  const uci = `InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,CustomerID,Country\n${many(
+    (n) =>
+      `${536_365 + n},85123${"AB"[n % 2]},"HEART, £5",6,12/${(n % 28) + 1}/2010 8:26,2.55,${17_850 + (n % 9)},France`,
+  )}`;
+  const rees46 = `event_time,event_type,product_id,category_id,category_code,brand,price,user_id,user_session\n${many(
+    (n) =>
+      `2019-11-01 00:00:${String(n).padStart(2, "0")} UTC,view,${1_003_461 + (n % 7)},2053013555631882655,a.b,xiaomi,489.07,${520_088_904 + (n % 9)},4d3b30da`,
+  )}`;
+
+  test.each([
+    ["events.csv", retailrocket, { user: "visitorid", item: "itemid", time: "timestamp" }],
+    ["online_retail.csv", uci, { user: "CustomerID", item: "StockCode", time: "InvoiceDate" }],
+    ["2019-Nov.csv", rees46, { user: "user_id", item: "product_id", time: "event_time" }],
+  ])("%s needs no flags", async (name, text, columns) => {
+    await writeFile(join(root, "shop", name), Buffer.from(text, "latin1"));
+    const files = { interactions: join(root, "shop", name), items: null, users: null, columns: {} };
+    const source = await describeFiles(files, access());
+    expect(source.columns).toMatchObject(columns);
+    const rows = await source.interactions.query(source.body.schema.interaction.source.query);
+    expect(rows).toHaveLength(50);
+  });
+
+  test.each([
+    ["u.data", "\t"],
+    ["ratings.dat", "::"],
+  ])("%s is told which flags to give, and takes them", async (name, delimiter) => {
+    const text = many((n) => [n % 9, n % 7, (n % 5) + 1, 881_250_949 + n].join(delimiter));
+    const flags = "--user-column 1 --item-column 2 --time-column 4";
+    expect(await oneSentence(given({ [name]: text }))).toMatch(`by position, such as ${flags}`);
+    const columns = { user: "1", item: "2", label: "3", time: "4" };
+    const source = await describeFiles(await given({ [name]: text }, { columns }), access());
+    expect(source.columns).toMatchObject({ user: "column0", item: "column1", label: "column2", time: "column3" });
+    expect(source.body.schema.interaction.label).toMatchObject({ type: "Rating", name: "column2" });
+    ModelSpec.parse(source.body);
+  });
+});
+
 test("files of two folders are both allowed and have full paths", async () => {
   await mkdir(join(root, "more"));
   await writeFile(join(root, "more", "catalogue.csv"), "id,title\ni1,One\n");
@@ -127,7 +175,7 @@ test("an unreadable file and unclear columns are reported in one sentence", asyn
   expect(await oneSentence(given({ "x.csv": "user_id,item_id\n" }))).toContain("has no rows");
   expect(await oneSentence(given({ "x.csv": "" }))).toMatch(/x\.csv/);
   expect(await oneSentence(given({ "x.parquet": "not parquet" }))).toContain("x.parquet");
-  expect(await oneSentence(given({ "x.txt": EVENTS }))).toContain("does not end in");
+  expect((await describeFiles(await given({ "x.txt": EVENTS }), access())).columns.user).toBe("user_id");
   await writeFile(join(root, "odd.csv"), "colour,size\nred,1\n");
   expect(await oneSentence(given({ "x.csv": EVENTS }, { items: join(root, "odd.csv") }))).toContain("--items");
 });

@@ -19,7 +19,8 @@ Fits models on the train file only, ranks all items of both files for every user
 the lists are. Files: CSV or TSV with a header line, Parquet, JSON or JSON Lines, optionally gzipped, read as a training reads
 them; or without a header (.txt) lines of whole numbers: the id of a user, then the ids of that user's items.
 
-  --user-column NAME  --item-column NAME  --time-column NAME   guessed from common names when not given;
+  --user-column NAME  --item-column NAME  --time-column NAME   guessed from common names when not given; without a header: positions
+                        from 1;
                         --time-column none: the rows of a user are in the order of the file
   --users FILE          users' attributes, one row a user, the same name of the id column: lists of test users without train rows
                         are made from them where the train file shows that it helps, and the figures say by how much

@@ -163,7 +163,11 @@ function columnsOf(train: Table, { columns: given, areSessions = false }: FilesT
   const guess = guessColumns(train.columns, { ...given, user, time: given.time ?? undefined }, train.sample);
   if (guess.kind === "unclear") throw new FileError(`${train.path}: ${guess.reasons.join(". ")}.`);
   // A label is never guessed: without a label column given, every row is positive.
-  return { ...guess, time: given.time === null ? null : guess.time, label: given.label ?? null };
+  return {
+    ...guess,
+    time: given.time === null ? null : guess.time,
+    label: given.label === undefined ? null : guess.label,
+  };
 }
 
 type StagedFile = {

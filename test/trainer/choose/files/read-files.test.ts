@@ -50,6 +50,15 @@ async function rows(train: string, later: string, columns: Columns = {}) {
 const TRAIN = "user_id,item_id,ts\nann,b,30\nbob,a,10\nann,a,20\ncat,a,5\n";
 const TEST = "user_id,item_id,ts\nbob,c,40\ndan,b,50\n";
 
+test("files without a header have their columns by position", async () => {
+  const train = file("data", "7\t1\t5\t881250949\n7\t2\t5\t881250950\n8\t1\t1\t881250951\n");
+  const later = file("data", "7\t3\t5\t881250999\n");
+  const { columns, train: dataset } = await read(train, later, { user: "1", item: "2", time: "4", label: "3" });
+  expect(columns).toMatchObject({ user: "column0", item: "column1", label: "column2", time: "column3" });
+  expect(dataset.items).toHaveLength(3);
+  await expect(read(train, later)).rejects.toThrow(/--user-column 1 --item-column 2 --time-column 4/);
+});
+
 test("both files are under one catalog and one numbering of users; histories are in time order", async () => {
   const { train, test: later, found } = await rows(file("csv", TRAIN), file("csv", TEST));
   expect(train).toEqual(["ann a 20", "ann b 30", "bob a 10", "cat a 5"]);
@@ -191,7 +200,7 @@ describe("files that cannot be used are refused in one sentence that names the f
     ["a named column that is not there", () => good, { user: "who" }, /no column "who" for the user/],
     ["no rows", () => file("csv", "user_id,item_id,ts\n"), {}, /cannot be read: .*no rows/],
     ["not a table", () => file("parquet", "nonsense"), {}, /cannot be read: .*not a Parquet file/],
-    ["no header line", () => file("csv", "7,8\n9,10\n"), {}, /looks like the user's id/],
+    ["no header line", () => file("csv", "7,8\n9,10\n"), {}, /first line looks like data.*--user-column 1/],
     ["no times", () => file("csv", "user,item,time\nann,b,noon\n"), {}, /unparsable_time.*--time-column/],
     [
       "a type that holds no times",

@@ -22,22 +22,37 @@ const COLUMNS_MAX = 1000;
 const DELIMITERS = [",", "\t", ";", "|"];
 
 /** What is known of a dialect before DuckDB looks for the rest. */
-type Known = { readonly delimiter?: string | undefined; readonly isStrict?: boolean };
+type Known = { readonly delimiter?: string | undefined; readonly skip?: number; readonly isStrict?: boolean };
 
 /** Throws StageError `file_malformed` and DuckDB's errors. */
 export async function sniffCsv(connection: DuckDBConnection, typing: Typing): Promise<CsvDialect> {
   const { file } = typing;
-  const given = file.format === "tsv" ? "\t" : undefined;
-  const sniffed = await sniffWith(connection, typing, { delimiter: given });
+  const given = await knownFromFirstLine(file);
+  const sniffed = await sniffWith(connection, typing, given);
   // Lines of different length make DuckDB read each line as one column. Then the header shows the delimiter.
   const header = sniffed.Columns.length === 1 ? sniffed.Columns[0]!.name : "";
-  const meant = given ?? delimiterOf(header);
+  const meant = given.delimiter ?? delimiterOf(header);
   const better =
     meant !== undefined && meant !== sniffed.Delimiter
-      ? await sniffWith(connection, typing, { delimiter: meant })
+      ? await sniffWith(connection, typing, { ...given, delimiter: meant })
       : sniffed;
   checkColumns(better, file);
   return better;
+}
+
+/** `sep=;`, as Excel writes it, and delimiters of two characters. */
+async function knownFromFirstLine(file: SourceFile): Promise<Known> {
+  const line = await firstLine(file).catch(() => ""); // opening the file reports what is wrong with it
+  const separator = /^sep=([^\w"])\r?$/i.exec(line)?.[1];
+  if (separator !== undefined) return { delimiter: separator, skip: 1 };
+  if (line.includes("::") && !DELIMITERS.some((delimiter) => line.includes(delimiter))) return { delimiter: "::" };
+  return file.format === "tsv" && (line.includes("\t") || delimiterOf(line) === undefined) ? { delimiter: "\t" } : {};
+}
+
+async function firstLine(file: SourceFile): Promise<string> {
+  const { bytes } = await fileBeginning(file);
+  const end = bytes.indexOf(10);
+  return bytes.toString("utf8", 0, end < 0 ? bytes.length : end).replace(/^\ufeff/, "");
 }
 
 /** The delimiter that a line has most often outside of quotes. */
@@ -68,14 +83,13 @@ async function sniffWith(connection: DuckDBConnection, typing: Typing, known: Kn
 
 /** The dialect of a file with a header; undefined where its first line is none. */
 async function dialectOfFirstLine(file: SourceFile, Delimiter: string): Promise<CsvDialect | undefined> {
-  const { bytes } = await fileBeginning(file);
-  const [line = "", lineEnd] = bytes
-    .toString("utf8")
-    .replace(/^\ufeff/, "")
-    .split(/(\r?\n)/, 2);
-  const names = line.split(Delimiter).map((name) => name.replace(/^"(.*)"$/, "$1"));
+  const line = await firstLine(file);
+  const names = line
+    .replace(/\r$/, "")
+    .split(Delimiter)
+    .map((name) => name.replace(/^"(.*)"$/, "$1"));
   if (names.some((name) => !/^[^"]+$/.test(name) || !Number.isNaN(Number(name)))) return undefined;
-  const NewLineDelimiter = lineEnd === "\r\n" ? "\\r\\n" : "\\n";
+  const NewLineDelimiter = line.endsWith("\r") ? "\\r\\n" : "\\n";
   const Columns = names.map((name) => ({ name, type: "VARCHAR" }));
   return { Delimiter, NewLineDelimiter, SkipRows: 0, HasHeader: true, Columns };
 }
@@ -83,13 +97,14 @@ async function dialectOfFirstLine(file: SourceFile, Delimiter: string): Promise<
 async function sniffOnce(
   connection: DuckDBConnection,
   { file, typedByRows }: Typing,
-  { delimiter, isStrict = true }: Known,
+  { delimiter, skip = 0, isStrict = true }: Known,
 ): Promise<CsvDialect> {
   const options = [
     `sample_size = ${typedByRows}`,
     `compression = '${file.compression}'`,
     `quote = '"', escape = '"', ignore_errors = true, strict_mode = ${isStrict}`,
     ...(delimiter === undefined ? [] : [`delim = ${literal(delimiter)}`]),
+    ...(skip === 0 ? [] : [`skip = ${skip}`]),
   ];
   const reader = await connection.runAndReadAll(
     `SELECT Delimiter, NewLineDelimiter, SkipRows, HasHeader, Columns

@@ -15,6 +15,8 @@ export type SourceFile = {
   readonly format: FileFormat;
   readonly compression: FileCompression;
   readonly sizeBytes: number;
+  /** True when the name does not tell the format: the content of the opened file does. */
+  readonly isFormatUnknown?: boolean;
 };
 
 const FILES_MAX = 200;
@@ -44,41 +46,60 @@ export async function findFiles(location: string, roots: readonly string[]): Pro
   checkLocation(location);
   if (roots.length === 0)
     fail("no_allowed_folder", "This customer may not read files here: the operator has to allow a folder first");
-  const isGlob = GLOB.test(location);
+  // A file whose name looks like a pattern is meant itself.
+  const named = await namedFile(location, roots);
+  if (named !== undefined) return [named];
+  if (!GLOB.test(location)) failNotFound(location, { leftOut: 0, isGlob: false });
+  checkPattern(location);
   const paths = new Map<string, SourceFile>();
   let leftOut = 0;
   for (const root of roots) {
     const within = await patternBelow(root, location);
     if (within === undefined) continue;
-    for await (const path of isGlob ? glob(within, { cwd: root }) : [within]) {
-      const file = await openable(join(root, path), root, isGlob);
+    for await (const path of glob(within, { cwd: root })) {
+      const file = await openable(join(root, path), root, true);
       if (file === undefined) leftOut++;
       else paths.set(file.path, file);
       if (paths.size > FILES_MAX)
         fail("too_many_files", `${shown(location)} matches more than ${FILES_MAX} files; name fewer`);
     }
-    if (!isGlob && paths.size > 0) break;
   }
-  if (paths.size === 0) failNotFound(location, { leftOut, isGlob });
+  if (paths.size === 0) failNotFound(location, { leftOut, isGlob: true });
   const files = [...paths.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   checkNames(files);
   return files;
 }
 
+/** The file with exactly this name in the first folder that has one. */
+async function namedFile(location: string, roots: readonly string[]): Promise<SourceFile | undefined> {
+  for (const root of roots) {
+    const within = await patternBelow(root, location);
+    const file = within === undefined ? undefined : await openable(join(root, within), root, false);
+    if (file !== undefined) return file;
+  }
+  return undefined;
+}
+
+const refuse = (location: string, reason: string): never =>
+  fail("bad_location", `The location ${shown(location)} ${reason}; expected a path such as "shop/*.csv"`);
+
 function checkLocation(location: string): void {
-  const refuse = (reason: string): never =>
-    fail("bad_location", `The location ${shown(location)} ${reason}; expected a path such as "shop/*.csv"`);
-  if (location.length > LOCATION_LENGTH_MAX) refuse(`is longer than ${LOCATION_LENGTH_MAX} characters`);
-  if (location.includes("\0")) refuse("contains a NUL");
-  if (/^[a-z][a-z0-9+.-]*:/i.test(location)) refuse("is an address, and the File connector reads files only");
-  if (location.includes("\\")) refuse("contains a backslash; write / between folders");
-  if (location.split("/").includes("..")) refuse("contains ..");
-  if (location.split("/").includes("**")) refuse("contains **; name the folders");
-  if (/\[[^\]]*\./.test(location)) refuse("has a dot in brackets");
-  if (/[{}]/.test(location.replaceAll(ALTERNATIVES, ""))) refuse("has braces that are no list of names like {csv,tsv}");
+  if (location.length > LOCATION_LENGTH_MAX) refuse(location, `is longer than ${LOCATION_LENGTH_MAX} characters`);
+  if (location.includes("\0")) refuse(location, "contains a NUL");
+  if (/^[a-z][a-z0-9+.-]*:/i.test(location)) refuse(location, "is an address, and the File connector reads files only");
+  if (location.includes("\\")) refuse(location, "contains a backslash; write / between folders");
+  if (location.split("/").includes("..")) refuse(location, "contains ..");
+}
+
+function checkPattern(location: string): void {
+  if (location.split("/").includes("**")) refuse(location, "contains **; name the folders");
+  if (/\[[^\]]*\./.test(location)) refuse(location, "has a dot in brackets");
+  if (/[{}]/.test(location.replaceAll(ALTERNATIVES, "")))
+    refuse(location, "has braces that are no list of names like {csv,tsv}");
   const lists = location.match(ALTERNATIVES) ?? [];
   const patterns = lists.reduce((product, list) => product * list.split(",").length, 1);
-  if (patterns > PATTERNS_MAX) refuse(`is ${patterns} patterns in one, and at most ${PATTERNS_MAX} are looked for`);
+  if (patterns > PATTERNS_MAX)
+    refuse(location, `is ${patterns} patterns in one, and at most ${PATTERNS_MAX} are looked for`);
 }
 
 /** The location relative to a root; undefined when it is an absolute path outside of it. */
@@ -91,7 +112,7 @@ async function patternBelow(root: string, location: string): Promise<string | un
   return undefined;
 }
 
-/** The file at a path; undefined when it is absent, or matches a glob but is no table. */
+/** The file at a path; undefined when it is absent, or when it matches a glob and its name does not tell a format. */
 async function openable(path: string, root: string, isGlob: boolean): Promise<SourceFile | undefined> {
   const found = await statIfThere(path);
   if (found === undefined) return undefined;
@@ -106,13 +127,13 @@ async function openable(path: string, root: string, isGlob: boolean): Promise<So
   if (found.isDirectory())
     fail("bad_location", `${shown(relative(root, path))} is a folder; write ${shown(`${relative(root, path)}/*.csv`)}`);
   if (!found.isFile()) fail("bad_location", `${shown(relative(root, path))} is not a regular file`);
-  if (match === null)
-    fail(
-      "unknown_file_format",
-      `${shown(basename(path))} does not end in ${Object.keys(FORMATS).join(", ")} (or .gz, .zst of these)`,
-    );
-  // DuckDB would read such a name as a pattern.
-  if (GLOB.test(real)) fail("bad_location", `The name ${shown(shownAs)} contains one of * ? [ ] { }; rename the file`);
+  const file = { path: real, realPath: real, shownAs, sizeBytes: found.size };
+  if (match === null) {
+    const table = basename(path)
+      .replace(/(?<=.)\.(gz|zst)$/i, "")
+      .replace(/(?<=.)\.[^.]*$/, "");
+    return { ...file, table, format: "csv", compression: "none", isFormatUnknown: true };
+  }
   const compression = match[3] === undefined ? "none" : match[3].toLowerCase() === "gz" ? "gzip" : "zstd";
   const format = FORMATS[match[2]!.toLowerCase()]!;
   if (format === "parquet" && compression !== "none")
@@ -120,7 +141,7 @@ async function openable(path: string, root: string, isGlob: boolean): Promise<So
       "unknown_file_format",
       `${shown(shownAs)} is a compressed Parquet file; Parquet is compressed inside, so give it as .parquet`,
     );
-  return { path: real, realPath: real, shownAs, table: match[1]!, format, compression, sizeBytes: found.size };
+  return { ...file, table: match[1]!, format, compression };
 }
 
 const statIfThere = (path: string): Promise<Stats | undefined> =>

@@ -15,6 +15,7 @@ import { sourceError } from "../source-error.ts";
 export type OpenFile = SourceFile & { readonly handle: FileHandle; readonly state: BigIntStats; readonly end: Buffer };
 
 const END_BYTES = 4096;
+const MAGIC_BYTES = 64;
 
 /** Opens files that findFiles has found. Throws StageError `file_not_readable`, `file_changed`. */
 export async function openFiles(files: readonly SourceFile[]): Promise<OpenFile[]> {
@@ -40,10 +41,24 @@ async function openFile(file: SourceFile): Promise<OpenFile> {
     throw sourceError({ code: "file_not_readable", message }, error);
   });
   const state = await handle.stat({ bigint: true });
-  const opened = { ...file, path: `/dev/fd/${handle.fd}`, handle, state, end: await endOf(handle, state.size) };
+  const format = file.isFormatUnknown && state.isFile() ? await formatOf(handle) : {};
+  const path = `/dev/fd/${handle.fd}`;
+  const opened = { ...file, ...format, path, handle, state, end: await endOf(handle, state.size) };
   if (state.isFile() && (await isStillNamed(opened))) return opened;
   await handle.close();
   throw changedError([file]);
+}
+
+/** The format and the compression by the first bytes. What is neither Parquet nor JSON is text with delimiters. */
+async function formatOf(handle: FileHandle): Promise<Pick<SourceFile, "format" | "compression">> {
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAGIC_BYTES), 0, MAGIC_BYTES, 0);
+  const start = buffer.subarray(0, bytesRead);
+  const begins = (...bytes: number[]) => start.subarray(0, bytes.length).equals(Buffer.from(bytes));
+  if (start.toString("latin1", 0, 4) === "PAR1") return { format: "parquet", compression: "none" };
+  if (begins(0x1f, 0x8b)) return { format: "csv", compression: "gzip" };
+  if (begins(0x28, 0xb5, 0x2f, 0xfd)) return { format: "csv", compression: "zstd" };
+  const isJson = /^(\xef\xbb\xbf)?\s*(\{|\[\s*[{\]])/.test(start.toString("latin1"));
+  return { format: isJson ? "json" : "csv", compression: "none" };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readOneFile } from "../../../../fixtures/one-file.ts";
 
@@ -49,5 +50,43 @@ describe("one bad line does not lose the file", () => {
   test("a file without such lines has no notes", async () => {
     const { unreadable, notes } = await readFile("user_id,item_id\nu1,i1\n");
     expect({ unreadable, notes }).toEqual({ unreadable: {}, notes: [] });
+  });
+});
+
+describe("delimiters and headers", () => {
+  test.for<[string, string, string]>([
+    ["sep=; as Excel writes it", "sep=;\r\nuser_id;item_id;n\r\nu1;i1;1,5\r\nu2;i2;2\r\n", "t.csv"],
+    ["sep=| beside commas", "sep=|\nuser_id|item_id|n\nu1|i1|1,5\nu2|i2|2\n", "t.csv"],
+    ["two colons", "user_id::item_id::n\nu1::i1::1,5\nu2::i2::2\n", "t.dat"],
+    ["commas in a .tsv", 'user_id,item_id,n\nu1,i1,"1,5"\nu2,i2,2\n', "t.tsv"],
+    ["tabs in a file of another name", "user_id\titem_id\tn\nu1\ti1\t1,5\nu2\ti2\t2\n", "t.log"],
+  ])("%s", async ([, content, name]) => {
+    const { columns, rows } = await readFile(content, { name });
+    expect(columns).toEqual(["user_id", "item_id", "n"]);
+    expect(rows).toEqual([
+      ["u1", "i1", "1,5"],
+      ["u2", "i2", "2"],
+    ]);
+  });
+
+  test.for<[string, string, string]>([
+    ["u.data", "196\t242\t3\t881250949\n186\t302\t3\t891717742\n", "FROM u"],
+    ["ratings.dat", "196::242::3::881250949\n186::302::3::891717742\n", "FROM ratings"],
+  ])("%s of MovieLens has no header", async ([name, content, query]) => {
+    const { columns, rows } = await readFile(content, { name, query });
+    expect(columns).toEqual(["column0", "column1", "column2", "column3"]);
+    expect(rows).toEqual([
+      [196n, 242n, 3n, 881250949n],
+      [186n, 302n, 3n, 891717742n],
+    ]);
+  });
+
+  test.for<[string, string | Uint8Array]>([
+    ["JSON", '[{"a": "x"}]'],
+    ["JSON Lines", '{"a": "x"}\n{"a": "x"}\n'],
+    ["gzip", gzipSync("a,b\nx,1\n")],
+  ])("%s is recognised by its content", async ([, content]) => {
+    const { rows } = await readFile(content, { name: "t.export", query: "SELECT DISTINCT a FROM t" });
+    expect(rows).toEqual([["x"]]);
   });
 });

@@ -50,6 +50,18 @@ test("a glob gives tables in the order of paths and skips other files", async ()
   expect((await find("shop/deep/*")).map(([table]) => table)).toEqual(["d"]);
 });
 
+test("the named file is read, not another that its name matches as a pattern", async () => {
+  await writeFile(join(root, "shop", "odd1.csv"), "a\n1\n");
+  expect((await find("shop/odd[1].csv")).map(([, shownAs]) => shownAs)).toEqual(["shop/odd[1].csv"]);
+  await rm(join(root, "shop", "odd1.csv"));
+  expect((await find("shop/odd*.csv")).map(([, shownAs]) => shownAs)).toEqual(["shop/odd[1].csv"]);
+});
+
+test("a named file may have any name, and its content tells the format", async () => {
+  const [file] = await findFiles("shop/notes.txt", [root]);
+  expect(file).toMatchObject({ table: "notes", isFormatUnknown: true });
+});
+
 test("a symbolic link is followed when it stays inside", async () => {
   expect(await find("inside.csv")).toEqual([["inside", "shop/a.csv", "csv", "none"]]);
 });
@@ -75,9 +87,7 @@ test.each<[string, string]>([
   [`${"{a,b}".repeat(25)}.csv`, "bad_location"],
   ["shop", "bad_location"],
   ["odd", "file_not_found"],
-  ["shop/odd[1].csv", "file_not_found"],
-  ["shop/odd*.csv", "bad_location"],
-  ["shop/notes.txt", "unknown_file_format"],
+  ["shop/odd[2].csv", "file_not_found"],
   ["shop/*.txt", "file_not_found"],
   ["not-there.csv", "file_not_found"],
   ["escape.csv", "location_not_allowed"],

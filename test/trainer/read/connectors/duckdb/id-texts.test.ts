@@ -188,6 +188,9 @@ const column = fc.oneof(
   ),
 );
 
+/** A model needs two items. */
+const someIds = column.filter((ids) => new Set(ids.map((id) => id.replace(/\.0+$/, ""))).size > 1);
+
 describe("for any ids, those of the dataset are those of the file", () => {
   const expected = (ids: readonly string[]) => {
     const lostPoint = ids.every((id) => /^-?[1-9]\d*\.0+$|^0\.0+$/.test(id))
@@ -200,7 +203,7 @@ describe("for any ids, those of the dataset are those of the file", () => {
 
   test("as CSV", () =>
     fc.assert(
-      fc.asyncProperty(column, fc.boolean(), async (ids, always) => {
+      fc.asyncProperty(someIds, fc.boolean(), async (ids, always) => {
         const rows = ids.map((id, row) => ["u", quoted(id, always), `${T + row}`, "1"]);
         const { dataset } = await read({
           "rows.csv": csv([...rows, ["u", ids[0]!.length > 0 ? quoted(ids[0]!, always) : "", `${T}`, "1"]]),
@@ -212,7 +215,7 @@ describe("for any ids, those of the dataset are those of the file", () => {
 
   test("as JSON", () =>
     fc.assert(
-      fc.asyncProperty(column, async (ids) => {
+      fc.asyncProperty(someIds, async (ids) => {
         const rows = ids.map((i, row) => JSON.stringify({ u: i, i, t: T + row, l: 1 }));
         const { dataset } = await read({ "rows.jsonl": `${rows.join("\n")}\n` });
         const exact = [...new Set(ids)].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
