@@ -12,6 +12,7 @@ import type { ObjectCache } from "./reading/cached-objects.ts";
 import { refreshedCache } from "./reading/refreshed-cache.ts";
 import { READ_LOCK_MS, type RequestAccess } from "./reading/waiting.ts";
 import { BODY_MS_MAX } from "./request-body.ts";
+import { catalogChanges } from "./versions/catalog-changes.ts";
 import { erasedLists } from "./versions/erased-lists.ts";
 import { livePointers, type PointerAhead } from "./versions/live-pointers.ts";
 import { scenarios } from "./versions/scenarios.ts";
@@ -54,8 +55,9 @@ export type Isolate = ReturnType<typeof createIsolate>;
 /** What one isolate of the Worker keeps between requests. It holds values only: no promise and no I/O object of a request. */
 export function createIsolate(bucket: R2Bucket, settings: Settings, loader: VersionLoader, cache?: ObjectCache) {
   const [cacheBytes, pageBytesMax] = [settings.CACHE_MEGABYTES * MEGABYTE, settings.RECORD_MEGABYTES * MEGABYTE];
-  const versions = snapshotCache({ bytes: cacheBytes, pageBytesMax }, loader);
   const pointerMs = settings.POINTER_CACHE_SECONDS * 1000;
+  const changes = catalogChanges(pointerMs);
+  const versions = snapshotCache({ bytes: cacheBytes, pageBytesMax, changesBytesOf: changes.bytesOf }, loader);
   const readyMs = { freshMs: READINESS_MS, servableMs: READINESS_MS, keptMs: READINESS_MS, absentMs: 0 };
   return {
     settings,
@@ -66,6 +68,7 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     eventShards: shardLists(pointerMs),
     popular: popularItems(pointerMs),
     scenarios: scenarios(pointerMs),
+    changes,
     versions,
     /** The rank calls under way. */
     ranks: createCustomerQuota(settings.CONCURRENT_RANKS_MAX, settings.RANK_TIMEOUT_MS + LATE_MS),

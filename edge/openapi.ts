@@ -181,6 +181,10 @@ export const RANK_HEADERS = {
     "Only `unavailable`: the operator has chosen to rank without it rather than not at all.",
     false,
   ),
+  "x-catalog-changes": textHeader(
+    "Only `unavailable`: the operator has chosen to rank with older changes of the catalog rather than not at all.",
+    false,
+  ),
   "x-events": textHeader(
     "With `user_id`, if the model listens to events: how many of the user's live events were used. `unavailable`: the operator has " +
       "chosen to rank without them rather than not at all.",

@@ -50,6 +50,7 @@ type Answered = { readonly parameters: RankParameters; readonly ranked: RankAnsw
 
 function bodyOf(loaded: LoadedVersion, { parameters, ranked, rankId }: Answered): object {
   const { items, history } = ranked;
+  const isShown = ({ item }: { readonly item: ItemIndex }) => !loaded.isHidden?.(item);
   const idOf = (item: ItemIndex) => itemIdToJson(loaded.catalog.idAt(item), loaded.catalog.itemIdType);
   if (parameters.details === undefined) return items.map(idOf);
   const isWanted = new Set(parameters.details);
@@ -61,12 +62,16 @@ function bodyOf(loaded: LoadedVersion, { parameters, ranked, rankId }: Answered)
       ...(isWanted.has("scores") && { score: rounded(ranked.scores![i]!) }),
       ...metadataOf(item),
       ...(isWanted.has("reasons") && {
-        reasons: ranked.reasons![i]!.map((reason) => ({ item_id: idOf(reason.item), share: rounded(reason.share) })),
+        reasons: ranked
+          .reasons![i]!.filter(isShown)
+          .map((reason) => ({ item_id: idOf(reason.item), share: rounded(reason.share) })),
       }),
     })),
     ...(isWanted.has("history") && {
       history: history.items
-        .map((item, i) => ({ item_id: idOf(item), age_days: rounded(history.agesDays[i]!), ...metadataOf(item) }))
+        .map((item, i) => ({ item, ageDays: history.agesDays[i]! }))
+        .filter(isShown)
+        .map(({ item, ageDays }) => ({ item_id: idOf(item), age_days: rounded(ageDays), ...metadataOf(item) }))
         .reverse(),
     }),
     rank_id: rankId,

@@ -7,6 +7,7 @@ import type { EdgeEnv, Isolate } from "./isolate.ts";
 import { type AnswerParts, answerParts } from "./rank-answer.ts";
 import { type Asked, byBody, byQuery, type ReadAsked, withScenario } from "./ranking/asked.ts";
 import { requireRoom, withPlace } from "./ranking/capacity.ts";
+import { withChanges } from "./ranking/changes-of-call.ts";
 import { type RankCall, rankAccess, waitingTimer } from "./ranking/rank-call.ts";
 import { rankInTurn } from "./ranking/rank-in-turn.ts";
 import { userOfCall } from "./ranking/user-of-call.ts";
@@ -31,9 +32,10 @@ async function answerRank(call: RankCall, isolate: Isolate, read: () => Promise<
     const access = rankAccess(call, isolate);
     const waitedMs = waitingTimer(call.nowMs);
 
-    const { loaded, release } = await leaseVersion(call, isolate, sent, access);
-    const versionMs = waitedMs();
+    const { loaded: version, release } = await leaseVersion(call, isolate, sent, access);
     try {
+      const { loaded, changeHeaders } = await withChanges(call, isolate, version, access);
+      const versionMs = waitedMs();
       const { parameters, scenarioHeaders } = await withScenario(asked, loaded, isolate, access);
       const { record, userHeaders } = await userOfCall(call, isolate, { loaded, parameters }, access);
       const recordMs = waitedMs();
@@ -41,10 +43,10 @@ async function answerRank(call: RankCall, isolate: Isolate, read: () => Promise<
       const ranked = await rankInTurn(call, isolate, { loaded, parameters, record }, access);
       const timing = `version;dur=${versionMs}, record;dur=${recordMs}, turn;dur=${waitedMs()}`;
 
-      const headers = { ...scenarioHeaders, ...userHeaders, "server-timing": timing };
+      const headers = { ...changeHeaders, ...scenarioHeaders, ...userHeaders, "server-timing": timing };
       return answerParts(loaded, { parameters, ranked, headers });
     } catch (error) {
-      throw unlessDamaged(error, loaded);
+      throw unlessDamaged(error, version);
     } finally {
       release();
     }
@@ -76,16 +78,18 @@ function rankRoute(readAsked: ReadAsked): (c: Context<EdgeEnv>) => Promise<Respo
 const RANK_PATH = /^\/v0\/models\/([^/]+)\/(?:rank|similar_items)$/;
 
 /**
- * Begins to read the live pointer and the erased users while the key is read, so that all three take one trip to R2. The customer may
- * be wrong. What is read belongs to that customer in every cache, and the call only uses it if its key is valid and says the same.
+ * Begins to read the live pointer, the changes of the catalog and the erased users while the key is read, so that all take one trip to
+ * R2. The customer may be wrong. What is read belongs to that customer in every cache, and the call only uses it if its key is valid and
+ * says the same.
  */
 export function readAhead(c: Context<EdgeEnv>, customer: string): void {
   const modelName = RANK_PATH.exec(c.req.path)?.[1];
   if (modelName === undefined) return;
-  const { pointers, erased } = c.get("isolate");
+  const { pointers, changes, erased } = c.get("isolate");
   const access = rankAccess(c.get("access"), c.get("isolate"));
   const target = pointers.liveVersion(customer, modelName, access);
   target.catch(() => undefined); // thrown when the call uses it
+  changes.prefetch({ customer, modelName }, access);
   erased.prefetch(customer, access);
   c.set("ahead", { customer, modelName, target });
 }

@@ -29,12 +29,24 @@ export function attributesOf(table: AttributeTable, item: ItemIndex): Record<str
   return Object.fromEntries(named);
 }
 
+/** An item's value as the column stores it, with times in epoch seconds; null: missing. */
+export function storedValueAt(column: TableColumn, item: ItemIndex): AttributeValue | null {
+  const values: AttributeValue[] = [];
+  forEachKey(column, item, (key) => values.push(storedValue(column, key)));
+  if (column.type === "CategoryList") return values as string[];
+  return values[0] ?? null;
+}
+
 function readKey(column: TableColumn, key: number): AttributeValue {
+  const value = storedValue(column, key);
+  return column.type === "Timestamp" ? timeOf(value as number) : value;
+}
+
+function storedValue(column: TableColumn, key: number): AttributeValue {
   if (column.type === "Boolean") return key === 2;
   if ("dictionary" in column) return stringAt(column.dictionary, key - 1);
-  const value =
-    column.form === "coded" ? column.values[key - 1]! : column.form === "based" ? column.base + key - 1 : key;
-  return column.type === "Timestamp" ? timeOf(value) : value;
+  if (column.form === "coded") return column.values[key - 1]!;
+  return column.form === "based" ? column.base + key - 1 : key;
 }
 
 /** RFC 3339 of epoch seconds. Times that it cannot express stay numbers. */

@@ -54,7 +54,7 @@ export type AttributeColumn =
       readonly codes: Uint32Array;
     };
 
-type WholeKeys = Uint8Array | Uint16Array | Uint32Array;
+export type WholeKeys = Uint8Array | Uint16Array | Uint32Array;
 type NumberType = "Numerical" | "Timestamp";
 
 export type TableColumn =
@@ -78,7 +78,7 @@ export type AttributeTable = {
 const KIND = "attributes";
 const ATTRIBUTES_MAX = 500;
 export const NAME_LENGTH_MAX = 1000;
-const CODED_MAX = 65_535; // limit on distinct numbers: above, a key is no smaller than the number itself
+export const CODED_MAX = 65_535; // limit on distinct numbers: above, a key is no smaller than the number itself
 
 const ColumnHeader = z.object({
   name: z.string().max(NAME_LENGTH_MAX),
@@ -151,12 +151,12 @@ function packNumbers(given: Float64Array): { header: Pick<ColumnHeader, "form" |
   const plain = distinct.every((value) => Math.fround(value) === value) ? Float32Array.from(values) : values;
 
   if (basedBytes <= Math.min(codedBytes, plain.byteLength)) {
-    const keys = keyArray(span + 1, values.length);
+    const keys = wholeKeys(span + 1, values.length);
     for (const [i, value] of values.entries()) keys[i] = Number.isNaN(value) ? 0 : value - base + 1;
     return { header: { form: "based", base }, arrays: { keys } };
   }
   if (codedBytes <= plain.byteLength) {
-    const keys = keyArray(distinct.length, values.length);
+    const keys = wholeKeys(distinct.length, values.length);
     for (const [i, value] of values.entries()) keys[i] = Number.isNaN(value) ? 0 : countBelow(distinct, value) + 1;
     return { header: { form: "coded" }, arrays: { keys, values: distinct } };
   }
@@ -169,7 +169,7 @@ function packTexts(column: Extract<AttributeColumn, { dictionary: readonly strin
   const arrays = { dictionary: dictionary.bytes, dictionary_start: dictionary.start };
   const distinct = countOf(dictionary);
   if (type !== "CategoryList") {
-    const keys = keyArray(distinct, itemCount);
+    const keys = wholeKeys(distinct, itemCount);
     for (let item = 0; item < itemCount; item++) {
       assert(start[item + 1]! - start[item]! <= 1, `attribute ${JSON.stringify(name)} has several values for an item`);
       if (start[item + 1]! > start[item]!) keys[item] = keyOf[codes[start[item]!]!]!;
@@ -185,7 +185,7 @@ function packTexts(column: Extract<AttributeColumn, { dictionary: readonly strin
     for (const [i, key] of sorted.entries()) if (key !== sorted[i - 1]) keys.push(key);
     keyStart[item + 1] = keys.length;
   }
-  const narrow = keyArray(distinct, keys.length);
+  const narrow = wholeKeys(distinct, keys.length);
   narrow.set(keys);
   return { header: { name, type }, arrays: { keys: narrow, start: keyStart, ...arrays } };
 }
@@ -220,28 +220,28 @@ function openColumn(header: ColumnHeader, source: ColumnSource): TableColumn {
   const { container, i, itemCount } = source;
   const { type, form } = header;
   const formatError = (sentence: string) => new FormatError(`attributes: ${JSON.stringify(header.name)} ${sentence}`);
-  const wholeKeys = (length: number | undefined, keyMax: number): WholeKeys => {
+  const openKeys = (length: number | undefined, keyMax: number): WholeKeys => {
     const expected = { dtypes: ["u8", "u16", "u32"] as const, ...(length === undefined ? {} : { length }) };
     const keys = arrayOf(container, `${i}.keys`, expected);
     for (let at = 0; at < keys.length; at++)
       if (keys[at]! > keyMax) throw formatError(`has key ${keys[at]}, above the maximum ${keyMax}`);
     return keys;
   };
-  if (type === "Boolean") return { type, keys: wholeKeys(itemCount, 2) };
+  if (type === "Boolean") return { type, keys: openKeys(itemCount, 2) };
   if (type === "Numerical" || type === "Timestamp") {
     if (form === "based" && header.base !== undefined)
-      return { type, form, keys: wholeKeys(itemCount, 2 ** 32 - 1), base: header.base };
+      return { type, form, keys: openKeys(itemCount, 2 ** 32 - 1), base: header.base };
     if (form === "plain")
       return { type, form, keys: arrayOf(container, `${i}.keys`, { dtypes: ["f32", "f64"], length: itemCount }) };
     if (form !== "coded") throw formatError("has numbers of an unknown form");
     const values = arrayOf(container, `${i}.values`, { dtypes: ["f64"] });
     if (!values.every((value, at) => at === 0 || value > values[at - 1]!))
       throw formatError("has values that do not rise");
-    return { type, form, keys: wholeKeys(itemCount, values.length), values };
+    return { type, form, keys: openKeys(itemCount, values.length), values };
   }
   const dictionary = openDictionary(source, formatError);
-  if (type !== "CategoryList") return { type, keys: wholeKeys(itemCount, countOf(dictionary)), dictionary };
-  const keys = wholeKeys(undefined, countOf(dictionary));
+  if (type !== "CategoryList") return { type, keys: openKeys(itemCount, countOf(dictionary)), dictionary };
+  const keys = openKeys(undefined, countOf(dictionary));
   const start = arrayOf(container, `${i}.start`, { dtypes: ["u32"], length: itemCount + 1 });
   if (!isRising(start, keys.length)) throw formatError("has lists that do not follow each other");
   return { type, keys, dictionary, start };
@@ -271,7 +271,8 @@ export const countBelow = (rising: ArrayOf<"f64">, value: number): number =>
 
 const bytesFor = (keyMax: number) => (keyMax < 2 ** 8 ? 1 : keyMax < 2 ** 16 ? 2 : 4);
 
-const keyArray = (keyMax: number, length: number): WholeKeys =>
+/** An array of keys up to `keyMax`, in as few bytes as possible. */
+export const wholeKeys = (keyMax: number, length: number): WholeKeys =>
   bytesFor(keyMax) === 1
     ? new Uint8Array(length)
     : bytesFor(keyMax) === 2

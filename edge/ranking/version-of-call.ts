@@ -11,7 +11,7 @@ import type { LoadedVersion } from "../versions/load-version.ts";
 import type { VersionLease } from "../versions/version-memory.ts";
 import type { RankAccess, RankCall } from "./rank-call.ts";
 
-type Sources = Pick<Isolate, "pointers" | "erased" | "versions" | "reader" | "popular" | "eventShards">;
+type Sources = Pick<Isolate, "pointers" | "changes" | "erased" | "versions" | "reader" | "popular" | "eventShards">;
 
 /**
  * Leases the live version or, before the first one, its stand-in of popular items, which knows no similar items.
@@ -23,7 +23,8 @@ export async function leaseVersion(
   { userId, similarTo }: RankParameters,
   access: RankAccess,
 ): Promise<VersionLease> {
-  // The list is read together with the pointer, but applied when the record is read, since a version may take seconds to load.
+  // Both are read together with the pointer, but applied after the version is there, since it may take seconds to load.
+  isolate.changes.prefetch(call, access);
   if (userId !== undefined) isolate.erased.prefetch(call.customer, access);
   const target = await liveVersion(call, isolate, access);
   if (target.live !== null) {

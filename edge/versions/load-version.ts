@@ -4,6 +4,7 @@ import { type Catalog, decodeCatalog } from "../../shared/catalog.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { blobKey, type Descriptor, type GoldenScores, Manifest, manifestKey } from "../../shared/manifest.ts";
 import { decodeSimilarity, type Similarity } from "../../shared/similarity.ts";
+import { isBeyond, type Snapshot } from "../../shared/snapshot.ts";
 import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../../shared/user-values.ts";
 import { type ArtifactReader, isUnreadable, PIECE_BYTES, parsed } from "../reading/artifact-reader.ts";
@@ -16,6 +17,8 @@ export type LoadedVersion = {
   readonly manifest: Manifest;
   readonly catalog: Catalog;
   readonly attributes: AttributeTable | null;
+  /** Whether an item is in no answer: it is withdrawn, or the customer has hidden it since. Absent: none is. */
+  readonly isHidden?: Snapshot["isHidden"];
   readonly directory: UserDirectory | null;
   readonly userValues: UserValues | null;
   readonly similarity: Similarity | null;
@@ -56,7 +59,8 @@ export async function loadVersion(
   try {
     if (decoding.status === "rejected") throw decoding.reason;
     for (const golden of model.golden) await checkGolden(scorer, golden, model.golden_tolerance);
-    return { target, manifest, ...decoding.value, scorer };
+    const isHidden = isBeyond(manifest.listed_count ?? item_count, item_count);
+    return { target, manifest, ...decoding.value, isHidden, scorer };
   } catch (error) {
     await scorer.release();
     throw error;

@@ -37,6 +37,8 @@ export type MemoryBudget = {
   readonly bytes: number;
   /** For pages of user records. */
   readonly pageBytesMax: number;
+  /** The part of it that changes of a version's catalog take now. Absent: none. */
+  readonly changesBytesOf?: (loaded: LoadedVersion) => number;
 };
 
 /** Loads versions into memory: edge/versions/load-version.ts and edge/versions/scorer.ts. */
@@ -64,8 +66,11 @@ const BACKOFF_MS_MAX = 4000;
 /** Least time between a failure and the next attempt, so that calls that wait for the failed attempt get its error. */
 const PAUSE_AFTER_FAILURE_MS = 1000;
 
-export function snapshotCache({ bytes, pageBytesMax }: MemoryBudget, loader: VersionLoader): SnapshotCache {
-  const memory = versionMemory(bytes, loader.heapBytes);
+export function snapshotCache(
+  { bytes, pageBytesMax, changesBytesOf }: MemoryBudget,
+  loader: VersionLoader,
+): SnapshotCache {
+  const memory = versionMemory(bytes, loader.heapBytes, changesBytesOf);
   const pages = pageMemory(pageBytesMax, memory.spareBytes);
   const loadStartedMs = new Map<string, number>();
   const failures = new Map<string, Failure>();

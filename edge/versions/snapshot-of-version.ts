@@ -1,7 +1,7 @@
 import { compileFilter } from "../../shared/filter/compile-filter.ts";
 import { POPULARITY } from "../../shared/manifest.ts";
 import { valuesAt } from "../../shared/rank/reasons.ts";
-import { isBeyond, type Snapshot, type UserRecord } from "../../shared/snapshot.ts";
+import type { Snapshot, UserRecord } from "../../shared/snapshot.ts";
 import type { LoadedVersion } from "./load-version.ts";
 
 /**
@@ -11,7 +11,7 @@ import type { LoadedVersion } from "./load-version.ts";
  * would fill the isolate's memory within seconds.
  */
 export function snapshotOf(
-  { manifest, catalog, attributes, userValues, similarity, scorer, target }: LoadedVersion,
+  { manifest, catalog, attributes, isHidden, userValues, similarity, scorer, target }: LoadedVersion,
   record?: UserRecord,
 ): { readonly snapshot: Snapshot; readonly release: () => void } {
   const leased: ArrayBufferView[] = [];
@@ -32,8 +32,8 @@ export function snapshotOf(
       idAt: catalog.idAt,
       userRecord: async () => record,
       attributes,
+      isHidden,
       similarity,
-      isHidden: isBeyond(manifest.listed_count ?? manifest.item_count, manifest.item_count),
       onTable: lease,
       score: async (history) => lease(await scorer.score(history)),
       async scoreAt(history, items) {

@@ -64,11 +64,15 @@ const WAIT_MS = 5000;
 const PAUSE_AFTER_MS = 1000;
 const POLL_MS = 10;
 
-/** @param heapBytes The current size of the WASM heap. */
-export function versionMemory(budgetBytes: number, heapBytes: () => number): VersionMemory {
+/**
+ * @param heapBytes The current size of the WASM heap.
+ * @param changesBytesOf The memory that changes of a version's catalog take now.
+ */
+export function versionMemory(budgetBytes: number, heapBytes: () => number, changesBytesOf = noBytes): VersionMemory {
   const entries = new Map<string, Entry>();
   const reservations = new Set<Reservation>();
-  const { usedBytes, spareBytes, fits, measure } = usage(entries, reservations, { budgetBytes, heapBytes });
+  const budget = { budgetBytes, heapBytes, changesBytesOf };
+  const { usedBytes, spareBytes, fits, measure } = usage(entries, reservations, budget);
   const evict = (key: string, { loaded }: Entry, access: RequestAccess) => {
     entries.delete(key);
     access.waitUntil(loaded.scorer.release());
@@ -99,7 +103,6 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
 
   const versionsOf = (model: NamedModel) =>
     [...entries.values()].filter(({ loaded }) => modelKey(loaded.target) === modelKey(model));
-  const isAll = (versions: readonly Entry[]) => entries.size + reservations.size === versions.length;
   const retire = (versions: readonly Entry[], access: RequestAccess) => {
     for (const entry of versions) entry.isRetired = true;
     sweepRetired(access);
@@ -107,16 +110,13 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
 
   return {
     lease(target, access) {
-      const entry = entries.get(versionKey(target));
-      if (entry) confirm(entry, target);
+      const entry = confirmed(entries.get(versionKey(target)), target);
       return entry && leaseEntry(entry, access);
     },
     leaseOther(target, access, withinMs = Infinity) {
       const isOfDeletedModel = ({ loaded }: Entry) => !areOfOneModel(loaded.target.live, target.live);
       retire(versionsOf(target).filter(isOfDeletedModel), access);
-      const isUsable = (entry: Entry) => !entry.isRetired && confirmedAgoMs(entry, access.nowMs()) <= withinMs;
-      const others = versionsOf(target).filter(isUsable);
-      const entry = others.sort((a, b) => b.lastUsedMs - a.lastUsedMs)[0];
+      const entry = latestUsed(versionsOf(target), access.nowMs(), withinMs);
       return entry && leaseEntry(entry, access);
     },
     retireModel: (model, access) => retire(versionsOf(model), access),
@@ -132,7 +132,9 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
           paused.resume();
           throw noMemory();
         }
-        const wouldFit = isAll(older) || fits(bytes - totalBytes(older), cost.loadingBytes, nowMs);
+        const wouldFit =
+          entries.size + reservations.size === older.length ||
+          fits(bytes - totalBytes(older), cost.loadingBytes, nowMs);
         if (wouldFit && nowMs > beganMs + PAUSE_AFTER_MS) paused.add(older);
         await sleep(POLL_MS);
       }
@@ -156,10 +158,12 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number): Ver
   };
 }
 
-/** The version is live, perhaps again, after a roll-back. */
-function confirm(entry: Entry, { confirmedMs }: LiveVersion): void {
+/** The entry of a version that is live, perhaps again, after a roll-back. */
+function confirmed(entry: Entry | undefined, { confirmedMs }: LiveVersion): Entry | undefined {
+  if (entry === undefined) return undefined;
   entry.isRetired = false;
   entry.confirmedMs = Math.max(entry.confirmedMs, confirmedMs);
+  return entry;
 }
 
 /** Retires the versions whose loads began no later than the new one's. Others are newer, since the new one's load was slow. */
@@ -183,8 +187,15 @@ function pausedVersions() {
   };
 }
 
+/** The version that was used last among those that may be leased and were live within the last `withinMs`. */
+function latestUsed(versions: readonly Entry[], nowMs: number, withinMs: number): Entry | undefined {
+  const isUsable = (entry: Entry) => !entry.isRetired && confirmedAgoMs(entry, nowMs) <= withinMs;
+  return versions.filter(isUsable).sort((a, b) => b.lastUsedMs - a.lastUsedMs)[0];
+}
+
 /** Time since the version is known to have been live. A time in the future, after the clock was set back, counts as one in the past. */
 const confirmedAgoMs = ({ confirmedMs }: Entry, nowMs: number) => Math.abs(nowMs - confirmedMs);
+const noBytes = (_: LoadedVersion): number => 0;
 const bytesOf = ({ heapBytes, scriptBytes }: MemoryCost) => heapBytes + scriptBytes;
 const totalBytes = (versions: readonly Entry[]) => versions.reduce((sum, { cost }) => sum + bytesOf(cost), 0);
 
@@ -197,19 +208,26 @@ const unused = (nowMs: number) => {
   };
 };
 
-/** Counts the memory of entries and reservations. */
+type Budget = {
+  readonly budgetBytes: number;
+  readonly heapBytes: () => number;
+  readonly changesBytesOf: (loaded: LoadedVersion) => number;
+};
+
+/** Counts the memory of entries, reservations and changes of catalogs. */
 function usage(
   entries: ReadonlyMap<string, Entry>,
   reservations: Set<Reservation>,
-  { budgetBytes, heapBytes }: { readonly budgetBytes: number; readonly heapBytes: () => number },
+  { budgetBytes, heapBytes, changesBytesOf }: Budget,
 ) {
   let explainedBytes = RUNTIME_HEAP_BYTES; // the most heap that the versions should have needed so far
   let wasteBytes = 0; // heap growth beyond that, which stays, since the heap never shrinks
   const sum = (name: keyof MemoryCost) =>
     [...entries.values(), ...reservations].reduce((total, { cost }) => total + cost[name], 0);
+  const changesBytes = () => [...entries.values()].reduce((total, { loaded }) => total + changesBytesOf(loaded), 0);
   const usedBytes = (nowMs: number): number => {
     for (const reservation of reservations) if (reservation.untilMs < nowMs) reservations.delete(reservation);
-    return RUNTIME_HEAP_BYTES + sum("heapBytes") + wasteBytes + sum("scriptBytes");
+    return RUNTIME_HEAP_BYTES + sum("heapBytes") + wasteBytes + sum("scriptBytes") + changesBytes();
   };
   const loadingBytes = () => [...reservations].reduce((total, { cost }) => total + cost.loadingBytes, 0);
   return {

@@ -46,7 +46,7 @@ const namesOf = (reads: Awaited<ReturnType<EdgeWorld["reads"]>>) => [
   ...new Set(reads.map(({ key }) => key.replace(/^keys\/.*/, "key")).sort()),
 ];
 const keysRead = async () => namesOf(await edge.reads());
-const TRIP = ["customers/acme/erased-users", "key", "models/acme/shop/live.json"];
+const TRIP = ["customers/acme/erased-users", "key", "models/acme/shop/items/head.bin", "models/acme/shop/live.json"];
 
 beforeAll(async () => {
   r2Directory = await mkdtemp(join(tmpdir(), "edge-cache-"));
@@ -61,7 +61,7 @@ afterAll(async () => {
   await rm(r2Directory, { recursive: true, force: true });
 });
 
-test("a new isolate with a warm cache reads only key, pointer and erased users from R2, all at once", async () => {
+test("a new isolate with a warm cache reads only key, pointer, changes and erased users from R2, all at once", async () => {
   expect(await rank()).toEqual({ status: 200, items: RIGHT });
   await expect.poll(async () => (await edge.reads()).length, { timeout: 5000 }).toBe(0);
   await restart();

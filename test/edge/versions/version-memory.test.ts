@@ -37,6 +37,21 @@ test("an added version can be leased, another cannot", async () => {
   expect(memory.leaseOther(liveVersion("shop", "v2"), access)?.loaded.target.live.version).toBe("v1");
   expect(memory.leaseOther(liveVersion("other", "v2"), access)).toBeUndefined();
 });
+test("changes of a version's catalog count as its memory, and may evict another version", async () => {
+  let changes = 0;
+  const memory = versionMemory(
+    RUNTIME + 10 * MB,
+    () => heap,
+    ({ target }) => (target.modelName === "shop" ? changes : 0),
+  );
+  await put(memory, "other", "v1", 4);
+  await put(memory, "shop", "v1", 4);
+  const [usedBytes, lease] = [memory.usedBytes(now), memory.lease(liveVersion("shop", "v1"), access)!];
+  changes = 3 * MB;
+  expect(memory.usedBytes(now)).toBe(usedBytes + 3 * MB);
+  lease.release();
+  expect(names(memory)).toEqual(["shop v1"]);
+});
 test("spare memory is the budget without versions, reservations and loads", async () => {
   const memory = memoryOf(95);
   expect(memory.spareBytes(now)).toBe(95 * MB);

@@ -1,0 +1,127 @@
+import type { ItemIndex } from "../../shared/ids.ts";
+import { type ChangedCatalog, isHiddenIn, unchanged, withItemChanges } from "../../shared/items/changed-catalog.ts";
+import {
+  changesBaseKey,
+  changesHeadKey,
+  decodeItemChanges,
+  HEAD_BYTES_MAX,
+  type ItemChanges,
+} from "../../shared/items/changes-file.ts";
+import type { Descriptor } from "../../shared/manifest.ts";
+import { MEGABYTE } from "../../shared/memory-cost.ts";
+import { isUnreadable, type ReadAccess } from "../reading/artifact-reader.ts";
+import { refreshedCache } from "../reading/refreshed-cache.ts";
+import { createReadLocks, findOrRead, READ_LOCK_MS } from "../reading/waiting.ts";
+import type { NamedModel } from "./live-pointers.ts";
+import type { LoadedVersion } from "./load-version.ts";
+import { versionKey } from "./version-memory.ts";
+
+/** What customers have changed in the catalogs of their models since the versions were trained. */
+export type CatalogChanges = {
+  /** Begins to read a model's changes if `applied` would have to. A failure is thrown by `applied`. */
+  prefetch(model: NamedModel, access: ReadAccess): void;
+  /** The version with its model's changes. Throws ReadError or FormatError if they are unknown. */
+  applied(loaded: LoadedVersion, access: ReadAccess): Promise<LoadedVersion>;
+  /** The version with the changes that it had last, however old they are. */
+  lastKnown(loaded: LoadedVersion): LoadedVersion;
+  /** The memory that a version's changes take. */
+  bytesOf(loaded: LoadedVersion): number;
+};
+
+/** An item that was hidden longer ago is in no list. */
+const SHOWN_WITHIN_MS = 10_000;
+/** While R2 fails, a model that had no changes is served as long as its live pointer is used. */
+const NONE_KEPT_MS = 5 * 60_000;
+const MODELS_MAX = 5000;
+const HEADS_BYTES_MAX = 4 * MEGABYTE;
+/** A base may have megabytes. */
+const BASE_LOCK_MS = 5000;
+
+/** A null etag says that the model had no changes at `readAtMs`. */
+type Head =
+  | { readonly etag: string; readonly changes: ItemChanges; readonly size: number }
+  | { readonly etag: null; readonly readAtMs: number };
+/** A version with the base, and with the head on top of it. */
+type Applied = {
+  readonly etag: string;
+  readonly baseDigest: string | undefined;
+  readonly base: ChangedCatalog;
+  readonly bytes: number;
+  readonly changed: LoadedVersion;
+};
+
+/**
+ * Caches the head of each model's changes like its live pointer, and applies it to the versions in memory. A head is never used beyond
+ * the promised time, whatever fails. One that has not changed is not transferred again.
+ */
+export function catalogChanges(cacheMs: number): CatalogChanges {
+  const heads = refreshedCache<Head>(
+    {
+      freshMs: cacheMs,
+      servableMs: Math.min(2 * cacheMs, SHOWN_WITHIN_MS),
+      keptMs: SHOWN_WITHIN_MS,
+      absentMs: 0,
+      readLockMs: READ_LOCK_MS,
+    },
+    MODELS_MAX,
+    { of: (head) => (head.etag === null ? 0 : head.size), max: HEADS_BYTES_MAX },
+  );
+  const appliedTo = new WeakMap<LoadedVersion, Applied>();
+  const locks = createReadLocks(BASE_LOCK_MS);
+
+  const headOf = async ({ customer, modelName }: NamedModel, access: ReadAccess): Promise<Head> => {
+    const key = changesHeadKey(customer, modelName);
+    const read = async (known: Head | undefined): Promise<Head> => {
+      const readAtMs = access.nowMs();
+      try {
+        const found = await access.reader.changed(key, { etag: known?.etag ?? null, bytesMax: HEAD_BYTES_MAX });
+        if (found === "same") return known!;
+        if (found === undefined) return { etag: null, readAtMs };
+        return { etag: found.etag, changes: decodeItemChanges(found.bytes), size: found.bytes.length };
+      } catch (error) {
+        if (isUnreadable(error) && known?.etag === null && readAtMs - known.readAtMs < NONE_KEPT_MS) return known;
+        throw error;
+      }
+    };
+    return (await heads.get(key, read, access))!;
+  };
+
+  /** The version with the changes of a base, which is read if they are not in memory. */
+  const withBase = async (loaded: LoadedVersion, base: Descriptor | null, access: ReadAccess) => {
+    const known = appliedTo.get(loaded);
+    if (known?.baseDigest === base?.digest && known) return known.base;
+    if (base === null) return unchanged(loaded);
+    const { customer, modelName } = loaded.target;
+    const bytes = await access.reader.file(changesBaseKey(customer, modelName, base.digest), base);
+    return withItemChanges(loaded, unchanged(loaded), decodeItemChanges(bytes));
+  };
+
+  const apply = async (loaded: LoadedVersion, head: Exclude<Head, { readonly etag: null }>, access: ReadAccess) => {
+    const { etag, changes } = head;
+    const base = await withBase(loaded, changes.base, access);
+    const { attributes, hidden, bytes } = withItemChanges(loaded, base, changes);
+    const { isHidden: isWithdrawn = () => false } = loaded;
+    const isHidden = (item: ItemIndex) => isHiddenIn(hidden!, item) || isWithdrawn(item);
+    const changed = { ...loaded, attributes, isHidden: hidden === null ? loaded.isHidden : isHidden };
+    const baseBytes = base.attributes === attributes ? 0 : base.bytes;
+    appliedTo.set(loaded, { etag, baseDigest: changes.base?.digest, base, bytes: bytes + baseBytes, changed });
+    return changed;
+  };
+
+  return {
+    prefetch: (model, access) => void headOf(model, access).catch(() => undefined),
+    async applied(loaded, access) {
+      const head = await headOf(loaded.target, access);
+      if (head.etag === null) return loaded;
+      const find = () => {
+        const known = appliedTo.get(loaded);
+        return known?.etag === head.etag ? { value: known.changed } : undefined;
+      };
+      const lock = `${versionKey(loaded.target)} ${head.etag}`;
+      const read = () => apply(loaded, head, access).finally(() => locks.unlock(lock));
+      return findOrRead({ find, tryLock: (nowMs) => locks.tryLock(lock, nowMs), read, waitMs: BASE_LOCK_MS }, access);
+    },
+    lastKnown: (loaded) => appliedTo.get(loaded)?.changed ?? loaded,
+    bytesOf: (loaded) => appliedTo.get(loaded)?.bytes ?? 0,
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * What a customer has changed in a model's catalog: values of attributes, and items that are hidden from all lists.
+ *
+ * Idea. Two objects hold the changes of a model. The *head* has the items that changed last, and names the *base*, an immutable file with
+ * all others. So an edge that reads the head again and again transfers little, and most reads find it unchanged. Where both have an
+ * item, the head's entry replaces the base's. A model without a head has no changes.
+ *
+ *     ids, ids_start                       the changed items' ids, UTF-8
+ *     hidden        u8 [items]             1: in no list
+ *     i.rows        u32 [entries], rising  positions in `ids` of the items whose attribute i is changed
+ *     i.at          u32 [entries]          when, in epoch seconds
+ *     i.codes       u32 [entries]          position of the value in `i.values`
+ *     i.values, i.values_start             the distinct values of attribute i as JSON texts: 19.9, false, "red", ["a","b"], null
+ *
+ * Example. Lamp 7 costs 19.9 and is hidden: ids "7", hidden 1; attribute "price" has rows 0, codes 0, values "19.9".
+ */
+import { z } from "zod";
+import { assert, FormatError } from "../assert.ts";
+import type { AttributeValue } from "../attribute-values.ts";
+import { arrayOf, type Container, decodeContainer, encodeContainer, type TypedArray } from "../container.ts";
+import { ID_BYTES_MAX, type ItemId } from "../ids.ts";
+import { Descriptor, prefixOf } from "../manifest.ts";
+import { countOf, isUtf8, type PackedStrings, packStrings, stringAt } from "../packed-strings.ts";
+
+/** The changes of one item that hold. */
+export type ChangedItem = {
+  readonly id: ItemId;
+  readonly hidden: boolean;
+  /** By attribute; null takes the value away. `at` in epoch seconds. */
+  readonly values: Readonly<Record<string, { readonly value: AttributeValue | null; readonly at: number }>>;
+};
+
+export type ItemChanges = {
+  /** The file with the changes of all other items. */
+  readonly base: Descriptor | null;
+  readonly ids: PackedStrings;
+  readonly hidden: Uint8Array; // [items] 0 or 1
+  readonly attributes: ReadonlyMap<string, ChangedAttribute>;
+};
+
+export type ChangedAttribute = {
+  readonly rows: Uint32Array;
+  readonly at: Uint32Array;
+  readonly codes: Uint32Array;
+  /** The distinct values, by code. */
+  readonly values: readonly (AttributeValue | null)[];
+};
+
+export const CHANGED_ITEMS_MAX = 200_000;
+/** Limit on the items of a head. With more, all changes move into a new base. */
+export const HEAD_ITEMS_MAX = 1000;
+export const HEAD_BYTES_MAX = 1 << 20;
+
+export const changesHeadKey = (customer: string, model: string) => `${prefixOf(customer, model)}items/head.bin`;
+export const changesBaseKey = (customer: string, model: string, digest: string) =>
+  `${prefixOf(customer, model)}items/${digest.replace("sha256:", "")}.bin`;
+
+const KIND = "item-changes";
+const NAME_LENGTH_MAX = 1000;
+const ATTRIBUTES_MAX = 400;
+const Metadata = z.object({
+  base: Descriptor.nullable(),
+  attributes: z.array(z.string().max(NAME_LENGTH_MAX)).max(ATTRIBUTES_MAX),
+});
+const Value = z.union([z.string(), z.number(), z.boolean(), z.array(z.string()), z.null()]);
+
+/** @param items With distinct ids. */
+export function encodeItemChanges(items: readonly ChangedItem[], base: Descriptor | null): Uint8Array {
+  assert(items.length <= CHANGED_ITEMS_MAX, `at most ${CHANGED_ITEMS_MAX} changed items, found ${items.length}`);
+  const ids = packStrings(items.map(({ id }) => id));
+  const attributes = [...new Set(items.flatMap(({ values }) => Object.keys(values)))].sort();
+  const arrays: Record<string, TypedArray> = {
+    ids: ids.bytes,
+    ids_start: ids.start,
+    hidden: Uint8Array.from(items, ({ hidden }) => (hidden ? 1 : 0)),
+  };
+  for (const [i, name] of attributes.entries()) {
+    const entries = items.flatMap(({ values }, row) =>
+      Object.hasOwn(values, name) ? [{ row, ...values[name]! }] : [],
+    );
+    const codeOf = new Map<string, number>();
+    const codes = entries.map(({ value }) => {
+      const text = JSON.stringify(value);
+      if (!codeOf.has(text)) codeOf.set(text, codeOf.size);
+      return codeOf.get(text)!;
+    });
+    const texts = packStrings([...codeOf.keys()]);
+    arrays[`${i}.rows`] = Uint32Array.from(entries, ({ row }) => row);
+    arrays[`${i}.at`] = Uint32Array.from(entries, ({ at }) => at);
+    arrays[`${i}.codes`] = Uint32Array.from(codes);
+    arrays[`${i}.values`] = texts.bytes;
+    arrays[`${i}.values_start`] = texts.start;
+  }
+  return encodeContainer({ kind: KIND, metadata: { base, attributes }, arrays });
+}
+
+/** Throws FormatError. */
+export function decodeItemChanges(bytes: Uint8Array): ItemChanges {
+  const container = decodeContainer(bytes, KIND, Metadata);
+  const { base, attributes } = container.metadata;
+  const ids = openStrings(container, "ids");
+  const length = countOf(ids);
+  const hidden = arrayOf(container, "hidden", { dtypes: ["u8"], length });
+  for (let row = 0; row < length; row++)
+    if (ids.start[row + 1]! - ids.start[row]! > ID_BYTES_MAX) throw new FormatError("item changes: an id is too long");
+  const named = attributes.map((name, i) => [name, openAttribute(container, i, length)] as const);
+  return { base, ids, hidden, attributes: new Map(named) };
+}
+
+function openAttribute(container: Container<unknown>, i: number, itemCount: number): ChangedAttribute {
+  const rows = arrayOf(container, `${i}.rows`, { dtypes: ["u32"] });
+  const expected = { dtypes: ["u32"] as const, length: rows.length };
+  const [at, codes] = [arrayOf(container, `${i}.at`, expected), arrayOf(container, `${i}.codes`, expected)];
+  const texts = openStrings(container, `${i}.values`);
+  const values = Array.from({ length: countOf(texts) }, (_, code) => parsedValue(stringAt(texts, code)));
+  for (let entry = 0; entry < rows.length; entry++) {
+    if (rows[entry]! >= itemCount || (entry > 0 && rows[entry]! <= rows[entry - 1]!))
+      throw new FormatError("item changes: an attribute has rows that do not rise, or beyond the last item");
+    if (codes[entry]! >= values.length) throw new FormatError("item changes: an attribute has an unknown code");
+  }
+  return { rows, at, codes, values };
+}
+
+function parsedValue(json: string): AttributeValue | null {
+  try {
+    return Value.parse(JSON.parse(json));
+  } catch (cause) {
+    throw new FormatError(`item changes: ${json.slice(0, 100)} is not a value`, { cause });
+  }
+}
+
+function openStrings(container: Container<unknown>, name: string): PackedStrings {
+  const bytes = arrayOf(container, name, { dtypes: ["u8"] });
+  const start = arrayOf(container, `${name}_start`, { dtypes: ["u32"] });
+  const isRising = start.every((offset, at) => offset >= (start[at - 1] ?? 0));
+  if (start[0] !== 0 || start.at(-1) !== bytes.length || !isRising || !isUtf8(bytes))
+    throw new FormatError(`item changes: ${name} are not texts that follow each other`);
+  return { bytes, start };
+}
