@@ -19,6 +19,7 @@ import { fileBeginning } from "../duckdb/file-beginning.ts";
 import { startDeadline } from "../limits.ts";
 import { sourceError } from "../source-error.ts";
 import type { OpenFile } from "./file-watch.ts";
+import { longFieldNote } from "./long-fields.ts";
 
 type Encoding = "utf-16le" | "utf-16be" | "windows-1252";
 const NAMES: Readonly<Record<Encoding, string>> = {
@@ -33,8 +34,8 @@ const LINE_BYTES_MAX = 4 << 20;
 
 export type Utf8Files = {
   readonly files: readonly OpenFile[];
-  /** The encoding of files that are not UTF-8, as a sentence, by file. */
-  readonly notes: ReadonlyMap<OpenFile, string>;
+  /** The encoding of files that are not UTF-8, and long values, as sentences. */
+  readonly notes: ReadonlyMap<OpenFile, readonly string[]>;
   /** Removes what was written. */
   close(): Promise<void>;
 };
@@ -51,7 +52,7 @@ export type Utf8Settings = {
 export async function asUtf8(opened: readonly OpenFile[], settings: Utf8Settings): Promise<Utf8Files> {
   const { tempDirectory, diskBytesMax } = settings;
   const { signal, end } = startDeadline(new AbortController().signal, settings.timeoutSeconds);
-  const notes = new Map<OpenFile, string>();
+  const notes = new Map<OpenFile, readonly string[]>();
   const files: OpenFile[] = [];
   let folder: string | undefined;
   let bytesLeft = diskBytesMax;
@@ -61,18 +62,24 @@ export async function asUtf8(opened: readonly OpenFile[], settings: Utf8Settings
   try {
     for (const file of opened) {
       const encoding = await encodingOf(file, settings.isWhole, signal);
-      if (encoding === undefined) {
-        files.push(file);
-        continue;
+      let text = file;
+      if (encoding !== undefined) {
+        await mkdir(tempDirectory, { recursive: true });
+        folder ??= await mkdtemp(join(tempDirectory, "utf8-"));
+        const path = join(folder, String(files.length));
+        const sizeBytes = await writeAsUtf8(file, encoding, { path, bytesMax: bytesLeft, signal });
+        bytesLeft -= sizeBytes;
+        text = { ...file, path, sizeBytes, compression: "none" };
       }
-      await mkdir(tempDirectory, { recursive: true });
-      folder ??= await mkdtemp(join(tempDirectory, "utf8-"));
-      const path = join(folder, String(files.length));
-      const sizeBytes = await writeAsUtf8(file, encoding, { path, bytesMax: bytesLeft, signal });
-      bytesLeft -= sizeBytes;
-      const written: OpenFile = { ...file, path, sizeBytes, compression: "none" };
-      files.push(written);
-      notes.set(written, `${JSON.stringify(file.shownAs)} is not UTF-8; it was read as ${NAMES[encoding]}`);
+      files.push(text);
+      const read = encoding && `${JSON.stringify(file.shownAs)} is not UTF-8; it was read as ${NAMES[encoding]}`;
+      const long = await longFieldNote(text, { isWhole: settings.isWhole, signal }).catch(() =>
+        signal.throwIfAborted(),
+      );
+      notes.set(
+        text,
+        [read, long].filter((note) => note !== undefined),
+      );
     }
     return { files, notes, close };
   } catch (error) {
