@@ -3,6 +3,7 @@ import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { z } from "zod";
 import { REQUEST_ID } from "../shared/api.ts";
+import { clipped } from "../shared/clipped.ts";
 import type { UserId } from "../shared/ids.ts";
 import { Problem } from "../shared/problem.ts";
 import { docsPage } from "./docs/page.ts";
@@ -76,7 +77,7 @@ export function createApp(loader: VersionLoader, cache?: ObjectCache): Hono<Edge
     app.all(path, refuseMethod(path, Object.keys(methods).join(", ")));
 
   app.notFound((c) => {
-    const detail = `There is nothing at ${c.req.path.slice(0, 200)}. The calls are listed at /v0/docs.`;
+    const detail = `There is nothing at ${clipped(c.req.path, 200)}. The calls are listed at /v0/docs.`;
     return problemResponse(new Problem("not_found", detail), c.get("requestId"));
   });
   app.onError((error, c) => {

@@ -1,4 +1,5 @@
 import { searchOf } from "../shared/api.ts";
+import { clipped } from "../shared/clipped.ts";
 import { pointerStep } from "../shared/parse-request.ts";
 import { Problem } from "../shared/problem.ts";
 import { DeadlineError, within } from "./reading/waiting.ts";
@@ -50,7 +51,7 @@ export function refuseQuery(url: string): void {
   const [first] = new URLSearchParams(searchOf(url)).keys();
   if (first === undefined) return;
   const message = "is not a query parameter of this call";
-  const pointer = pointerStep(first.slice(0, 80));
+  const pointer = pointerStep(clipped(first, 80));
   throw new Problem("unknown_field", `${pointer} ${message}`, {
     errors: [{ pointer, code: "unknown_field", message }],
   });

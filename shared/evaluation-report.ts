@@ -3,6 +3,7 @@
  * how good it is, measured on interactions that no candidate had learnt from. Every list is bounded, and no user is named.
  */
 import { z } from "zod";
+import { clipped } from "./clipped.ts";
 import { Id, SentId } from "./id-schema.ts";
 
 export const EVALUATION_FORMAT = 1;
@@ -13,7 +14,7 @@ export const CANDIDATES_MAX = 300;
 const proseOf = (charactersMax: number) =>
   z
     .string()
-    .overwrite((text) => (text.length > charactersMax ? `${text.slice(0, charactersMax - 1).toWellFormed()}…` : text))
+    .overwrite((text) => (text.length > charactersMax ? `${clipped(text, charactersMax - 1).toWellFormed()}…` : text))
     .meta({ maxLength: charactersMax });
 
 /** A mean over users with its 95 % bootstrap interval. Null where no user could be measured. */

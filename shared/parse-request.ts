@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { clipped } from "./clipped.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { PROBLEMS, Problem, type ProblemCode, type ProblemPart } from "./problem.ts";
 
@@ -61,8 +62,8 @@ export function parseJson(text: string): unknown {
 
 /** A caller's value for an error text: its JSON, shortened. */
 export function shown(value: unknown): string {
-  const text = typeof value === "string" ? JSON.stringify(value.slice(0, SHOWN_MAX + 1)) : shownStructure(value);
-  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
+  const text = typeof value === "string" ? JSON.stringify(clipped(value, SHOWN_MAX + 1)) : shownStructure(value);
+  return text.length > SHOWN_MAX ? `${clipped(text, SHOWN_MAX)}…` : text;
 }
 
 /** The type of a value that was sent, without its content. */
@@ -70,7 +71,8 @@ const shownType = (value: unknown): string =>
   typeof value === "string" ? "text" : typeof value === "number" ? "a number" : shown(value);
 
 /** A step of a JSON pointer (RFC 6901). */
-export const pointerStep = (key: PropertyKey): string => `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+export const pointerStep = (key: PropertyKey): string =>
+  `/${String(key).toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")}`;
 
 /** Does not descend into the value, which may be deep or large. */
 function shownStructure(value: unknown): string {

@@ -1,6 +1,7 @@
 /** Named defaults for rank calls: one JSON object for each, beside the live pointer and independent of versions. */
 import type { z } from "zod";
 import { CommonFields, parseRankBody } from "./api.ts";
+import { clipped } from "./clipped.ts";
 import { prefixOf } from "./manifest.ts";
 import { ModelName } from "./model-spec.ts";
 import { parseWith } from "./parse-request.ts";
@@ -33,7 +34,7 @@ export function requireScenarioName(name: string): string {
 }
 
 export const scenarioNotFound = (name: string) =>
-  new Problem("scenario_not_found", `The model has no scenario with the name ${JSON.stringify(name.slice(0, 64))}.`);
+  new Problem("scenario_not_found", `The model has no scenario with the name ${JSON.stringify(clipped(name, 64))}.`);
 
 /** A checked scenario, as it was sent. Throws Problem. */
 export function parseScenario(body: unknown): Scenario {

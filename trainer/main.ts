@@ -10,6 +10,7 @@ import type { TrainerParts } from "./manage/services.ts";
 import { StateLockedError } from "./manage/state-lock.ts";
 import { type OnlyRuns, trainOnce } from "./manage/train-once.ts";
 import { startTrainer } from "./manage/trainer.ts";
+import { reachThisMachine } from "./no-proxy.ts";
 import { readSettings, SettingsError } from "./settings.ts";
 import { s3Store } from "./store/s3-store.ts";
 
@@ -22,6 +23,7 @@ const Arguments = z.object({ once: z.boolean(), customer: CustomerId.optional(),
 
 const nowMs = () => Date.now();
 
+reachThisMachine(process.env);
 try {
   const { once, ...only } = readArguments(process.argv.slice(2));
   const settings = readSettings();

@@ -1,3 +1,4 @@
+import { clipped } from "../../shared/clipped.ts";
 import { type Live, LivePointer, type ModelStatus } from "../../shared/live-pointer.ts";
 import { livePointerKey, type StoredMeanings } from "../../shared/manifest.ts";
 import { ModelName } from "../../shared/model-spec.ts";
@@ -73,7 +74,7 @@ export function livePointers(cacheMs: number, onModelGone: OnModelGone = () => {
 }
 
 const notFound = (modelName: string) =>
-  new Problem("model_not_found", `There is no model with the name ${JSON.stringify(modelName.slice(0, 64))}.`);
+  new Problem("model_not_found", `There is no model with the name ${JSON.stringify(clipped(modelName, 64))}.`);
 
 const notActive = (modelName: string, status: ModelStatus) =>
   new Problem(

@@ -205,7 +205,11 @@ test.each<[unknown, string]>([
   [[1, [2]], "a list of 2"],
   [{ secret: "value" }, "an object"],
   ["y".repeat(1000), `"${"y".repeat(79)}…`],
+  [`${"y".repeat(78)}😀😀`, `"${"y".repeat(78)}…`],
+  ["\ud83d", '"\\ud83d"'],
 ])("%.30j is shown as %.30s", (value, text) => expect(shown(value)).toBe(text));
+
+test("a step of a pointer has no half of an emoji", () => expect(pointerStep("a\ud83d")).toBe("/a\ufffd"));
 
 test("a step of a pointer is escaped as in RFC 6901", () =>
   expect(["a/b", "m~n", 0].map(pointerStep)).toEqual(["/a~1b", "/m~0n", "/0"]));

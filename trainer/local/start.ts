@@ -1,5 +1,6 @@
 import { onStop } from "../manage/processes/stop-signals.ts";
 import { StateLockedError } from "../manage/state-lock.ts";
+import { reachThisMachine } from "../no-proxy.ts";
 import { StoreError } from "../store/object-store.ts";
 import { LocalError } from "./local-error.ts";
 import { runLocal } from "./run-local.ts";
@@ -7,6 +8,7 @@ import { parseStartFlags, START_USAGE } from "./start-flags.ts";
 
 /** The program of `npm start`. A user error is one sentence and exit code 1. */
 async function main(): Promise<number> {
+  reachThisMachine(process.env);
   const stop = new AbortController();
   const print = (line: string) => void process.stdout.write(`${line}\n`);
   onStop((reason) => {

@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import { LocalError } from "../local/local-error.ts";
 import { onStop } from "../manage/processes/stop-signals.ts";
 import { StateLockedError } from "../manage/state-lock.ts";
+import { reachThisMachine } from "../no-proxy.ts";
 import { StoreError } from "../store/object-store.ts";
 import { runService } from "./run-service.ts";
 
@@ -17,6 +18,7 @@ DIR/settings.json has the settings, and DIR/local.json the address and the first
 const DEFAULT_DIR = ".shortlist-service";
 
 async function main(): Promise<number> {
+  reachThisMachine(process.env);
   const stop = new AbortController();
   const print = (line: string) => void process.stdout.write(`${line}\n`);
   onStop((reason) => {

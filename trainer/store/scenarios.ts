@@ -1,4 +1,5 @@
 /** A model's scenarios in the bucket, and what they are checked against. */
+import { clipped } from "../../shared/clipped.ts";
 import { forEachConcurrently } from "../../shared/concurrently.ts";
 import { knownNames } from "../../shared/known-names.ts";
 import { blobKey, type Descriptor } from "../../shared/manifest.ts";
@@ -50,7 +51,7 @@ export async function scenarioProblems(
 }
 
 const shortened = (text: string) =>
-  text.length > PROBLEM_CHARACTERS_MAX ? `${text.slice(0, PROBLEM_CHARACTERS_MAX - 1).toWellFormed()}…` : text;
+  text.length > PROBLEM_CHARACTERS_MAX ? `${clipped(text, PROBLEM_CHARACTERS_MAX - 1).toWellFormed()}…` : text;
 
 /** What scenarios are checked against. Undefined for a version that is not stored. Throws FormatError, StoreError. */
 export async function namesOfVersion(

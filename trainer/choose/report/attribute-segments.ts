@@ -1,4 +1,5 @@
 import type { AttributeColumn } from "../../../shared/attributes.ts";
+import { clipped } from "../../../shared/clipped.ts";
 import { ATTRIBUTE_VALUES_MAX, type SegmentReport } from "../../../shared/evaluation-report.ts";
 import { didYouMean } from "../../../shared/nearest-name.ts";
 import { Problem } from "../../../shared/problem.ts";
@@ -119,7 +120,7 @@ function groupsOf(column: AttributeColumn): Group[] {
       for (const code of codes) put(column.dictionary[code]!, row);
     }
   }
-  return [...rowsOf].map(([name, rows]) => ({ name: name.slice(0, 200), meaning: `its ${quoted(column.name)}`, rows }));
+  return [...rowsOf].map(([name, rows]) => ({ name: clipped(name, 200), meaning: `its ${quoted(column.name)}`, rows }));
 }
 
 /** Four groups of about equal size; fewer when values repeat. */
@@ -144,7 +145,7 @@ function quartersOf({ name, type, values }: Extract<AttributeColumn, { type: "Nu
     });
 }
 
-const quoted = (name: string) => JSON.stringify(name.slice(0, 200));
+const quoted = (name: string) => JSON.stringify(clipped(name, 200));
 
 function unknownAttribute(attribute: string, of: "users" | "items", columns: readonly AttributeColumn[]): Problem {
   const names = columns.map(({ name }) => name);

@@ -1,3 +1,4 @@
+import { clipped } from "../../../shared/clipped.ts";
 import type { Params } from "../../learn/model.ts";
 import type { Evaluation, MetricAtK } from "../evaluate/evaluate.ts";
 import { restrictedTo, usersIn } from "../evaluate/evaluation-figures.ts";
@@ -32,7 +33,7 @@ export const leftOut = ({ method, params }: Candidate, reason: string): Discarde
 
 /** Settings whose fit or evaluation failed. */
 export const failed = (candidate: Candidate, error: unknown): Discarded => ({
-  ...leftOut(candidate, `failed: ${error instanceof Error ? error.message : String(error)}`.slice(0, 900)),
+  ...leftOut(candidate, clipped(`failed: ${error instanceof Error ? error.message : String(error)}`, 900)),
   outcome: "failed",
 });
 

@@ -1,3 +1,4 @@
+import { clipped } from "../../../shared/clipped.ts";
 import type { EvaluationReport } from "../../../shared/evaluation-report.ts";
 import { VALUE_RATIO_GRID, type ValueRatioParams } from "../../learn/attributes/user-value-ratios.ts";
 import type { UserValueTable } from "../../read/dataset/user-value-table.ts";
@@ -91,7 +92,7 @@ function refused({ table }: HiddenUsersInput, reason: string): ChosenUserValues 
 }
 
 const attributesOf = ({ columns }: UserValueTable, kept: readonly boolean[]) =>
-  columns.map(({ name, codes }, c) => ({ name: name.slice(0, 200), values: codes.size, kept: kept[c] ?? false }));
+  columns.map(({ name, codes }, c) => ({ name: clipped(name, 200), values: codes.size, kept: kept[c] ?? false }));
 
 /** Cross-fitted figures: each user has the figures of the setting that is best for the users of the other folds. */
 function crossFitted({ users, fold, settings }: HiddenUsers): HiddenFigures {

@@ -6,6 +6,7 @@ import {
   DuckDBTimestampValue,
   type DuckDBValue,
 } from "@duckdb/node-api";
+import { clipped } from "../../../shared/clipped.ts";
 import type { StagedInteractions } from "../../read/dataset/check-interactions.ts";
 import type { StagedTable, Staging } from "../../read/dataset/staging.ts";
 
@@ -63,7 +64,7 @@ function shown(value: DuckDBValue): SampleValue {
   if (value instanceof DuckDBTimestampTZValue || value instanceof DuckDBTimestampValue) return rfc3339(value);
   // As an id of bytes looks.
   const text = value instanceof DuckDBBlobValue ? Buffer.from(value.bytes).toString("base64") : String(value);
-  return text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
+  return text.length > TEXT_MAX ? `${clipped(text, TEXT_MAX)}…` : text;
 }
 
 /** A time without a zone is shown without a zone. */

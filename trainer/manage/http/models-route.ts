@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import { z } from "zod";
 import { parseListQuery } from "../../../shared/api.ts";
+import { clipped } from "../../../shared/clipped.ts";
 import { forEachConcurrently } from "../../../shared/concurrently.ts";
 import { reportKey } from "../../../shared/manifest.ts";
 import type { ModelRecord } from "../../../shared/model-record.ts";
@@ -172,7 +173,7 @@ const bodyOf = (c: Context<AppEnv>): unknown => jsonOf(c.get("body"), c.req.head
 function refOf(c: Context<AppEnv>): { readonly customer: string; readonly modelName: string } {
   const modelName = c.req.param("model_name")!;
   if (ModelName.safeParse(modelName).success) return { customer: c.get("caller").customer, modelName };
-  const shownName = JSON.stringify(modelName.slice(0, 64));
+  const shownName = JSON.stringify(clipped(modelName, 64));
   throw new Problem("model_not_found", `There is no model with the name ${shownName}.`);
 }
 

@@ -1,5 +1,6 @@
 /** The query and the body of a request, within their limits. */
 import { MANAGEMENT_BODY_BYTES_MAX, queryOf, searchOf, uniqueParameters } from "../../../shared/api.ts";
+import { clipped } from "../../../shared/clipped.ts";
 import { ERRORS_MAX, parseJson, pointerStep, problemOf } from "../../../shared/parse-request.ts";
 import { Problem } from "../../../shared/problem.ts";
 
@@ -13,7 +14,7 @@ export function requireNoQuery(url: string): void {
   const names = [...new URLSearchParams(searchOf(url)).keys()].slice(0, ERRORS_MAX);
   if (names.length === 0) return;
   const message = "is not a query parameter of this call: it takes none";
-  const pointers = names.map((name) => pointerStep(name.slice(0, SHOWN_NAME_MAX)));
+  const pointers = names.map((name) => pointerStep(clipped(name, SHOWN_NAME_MAX)));
   throw problemOf(pointers.map((pointer) => ({ pointer, code: "unknown_field", message })));
 }
 

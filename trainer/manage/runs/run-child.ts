@@ -1,5 +1,6 @@
 /** A training run in a process of its own, which ends with exactly one outcome. */
 import { z } from "zod";
+import { clipped } from "../../../shared/clipped.ts";
 import { DataSummary, Failure, Progress, TrainingState } from "../../../shared/model-record.ts";
 import { Quality, RefusedReport } from "../../../shared/run-record.ts";
 import { accessTokenAnswer } from "../../read/connectors/bigquery/access-token.ts";
@@ -122,7 +123,7 @@ function outcomeOf(end: ProcessEnd, stage: Stage, limits: ChildOptions) {
 }
 
 const TEXT_MAX = 4000;
-const clipped = z.string().transform((text) => (text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text));
+const shortText = z.string().transform((text) => (text.length > TEXT_MAX ? `${clipped(text, TEXT_MAX)}…` : text));
 const Metrics = z.looseObject({ method: z.string().max(100), baseline: z.record(z.string(), z.number()) });
 
 const Message = z.discriminatedUnion("kind", [
@@ -140,13 +141,13 @@ const Message = z.discriminatedUnion("kind", [
   }),
   z.object({
     kind: z.literal("refused"),
-    reasons: z.array(clipped).max(100),
+    reasons: z.array(shortText).max(100),
     quality: Quality.nullable(),
     report: RefusedReport,
   }),
   z.object({
     kind: z.literal("failed"),
-    failure: Failure.omit({ at: true }).extend({ message: clipped }),
+    failure: Failure.omit({ at: true }).extend({ message: shortText }),
   }),
 ]);
 

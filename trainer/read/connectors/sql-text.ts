@@ -1,3 +1,5 @@
+import { clipped } from "../../../shared/clipped.ts";
+
 /** A name as SQL writes it, whatever characters it contains. */
 export const identifier = (name: string): string => `"${withoutNul(name).replaceAll('"', '""')}"`;
 
@@ -7,7 +9,7 @@ export const literal = (text: string): string => `'${withoutNul(text).replaceAll
 /** Refuses NUL: DuckDB's parser would end there, so the rest would not be quoted. */
 function withoutNul(text: string): string {
   if (text.includes("\0"))
-    throw new RangeError(`SQL cannot name ${JSON.stringify(text.slice(0, 100))}: it contains a NUL`);
+    throw new RangeError(`SQL cannot name ${JSON.stringify(clipped(text, 100))}: it contains a NUL`);
   return text;
 }
 

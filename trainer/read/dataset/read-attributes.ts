@@ -1,6 +1,7 @@
 import { DuckDBListValue } from "@duckdb/node-api";
 import type { z } from "zod";
 import { NAME_LENGTH_MAX } from "../../../shared/attributes.ts";
+import { clipped } from "../../../shared/clipped.ts";
 import { INTEGER, type ItemIdType } from "../../../shared/ids.ts";
 import type { AttributeDescription } from "../../../shared/model-record.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
@@ -80,7 +81,7 @@ export async function checkAttributes(
   for (const column of others) {
     if (column.name.length > NAME_LENGTH_MAX) {
       warnings.push(
-        `The ${what} attribute ${JSON.stringify(`${column.name.slice(0, 40)}…`)} was left out: ` +
+        `The ${what} attribute ${JSON.stringify(`${clipped(column.name, 40)}…`)} was left out: ` +
           `its name has more than ${NAME_LENGTH_MAX} characters; give it another with AS`,
       );
       continue;

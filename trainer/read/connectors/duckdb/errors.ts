@@ -1,3 +1,4 @@
+import { clipped } from "../../../../shared/clipped.ts";
 import { StageError } from "../../../stage/stage-error.ts";
 import { sourceError } from "../source-error.ts";
 import type { SourceFile } from "./files.ts";
@@ -64,5 +65,5 @@ export function firstParagraph(message: string): string {
     .split(/\n\s*\n|\nLINE \d+:|\nPossible/)[0]!
     .replaceAll("\n", " ")
     .trim();
-  return paragraph.length > MESSAGE_LENGTH_MAX ? `${paragraph.slice(0, MESSAGE_LENGTH_MAX)}…` : paragraph;
+  return paragraph.length > MESSAGE_LENGTH_MAX ? `${clipped(paragraph, MESSAGE_LENGTH_MAX)}…` : paragraph;
 }

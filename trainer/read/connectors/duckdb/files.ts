@@ -1,6 +1,7 @@
 import type { Stats } from "node:fs";
 import { glob, realpath, stat } from "node:fs/promises";
 import { basename, isAbsolute, join, relative, sep } from "node:path";
+import { clipped } from "../../../../shared/clipped.ts";
 import { sourceError } from "../source-error.ts";
 
 export type FileFormat = "csv" | "tsv" | "parquet" | "json" | "jsonl";
@@ -175,7 +176,7 @@ function failNotFound(location: string, { leftOut, isGlob }: { leftOut: number; 
   return fail("file_not_found", `There is no file ${shown(location)} below the allowed folder`);
 }
 
-const shown = (text: string) => JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
+const shown = (text: string) => JSON.stringify(text.length > 200 ? `${clipped(text, 200)}…` : text);
 
 function fail(code: string, message: string): never {
   throw sourceError({ code, message });
