@@ -122,6 +122,7 @@ export function summaryOf({ data, metrics, failure }: Pick<ModelRecord, "data" |
   const [ndcg, baseline] = [metrics?.["ndcg@10"], metrics?.baseline["ndcg@10"]];
   const lines = [
     `Trained on ${count(data!.interactions)} interactions of ${count(data!.users)} users with ${count(data!.items)} items.`,
+    data!.events ? eventsLine(count(data!.events)) : "",
     ...data!.warnings.map(sentence), // among them the numbers of rejected rows
     typeof ndcg === "number" && baseline !== undefined
       ? `${metrics!.method}: NDCG@10 ${ndcg.toFixed(4)}, popularity ${baseline.toFixed(4)}, on held-out interactions.`
@@ -130,3 +131,6 @@ export function summaryOf({ data, metrics, failure }: Pick<ModelRecord, "data" |
   ];
   return lines.filter((line) => line !== "").join("\n");
 }
+
+const eventsLine = (count: string) =>
+  `Live events that were sent to this state folder: ${count}. All of its models learn from them; another --state folder keeps a shop apart.`;

@@ -57,6 +57,10 @@ test("the summary names the data, each warning and the quality in one sentence e
     warnings: ["Rows left out: 3 × missing_time: the time is null, empty or infinite (row 2, 5, 9)"],
   };
   const metrics = { method: "ease", "ndcg@10": 0.25, baseline: { "ndcg@10": 0.2 } };
+  const withEvents = summaryOf({ data: { ...data, events: 1300 }, metrics, failure: null });
+  expect(withEvents).toContain(
+    "Live events that were sent to this state folder: 1,300. All of its models learn from them",
+  );
   expect(summaryOf({ data, metrics, failure: null }).split("\n")).toEqual([
     "Trained on 1,200 interactions of 2 users with 3 items.",
     "Rows left out: 3 × missing_time: the time is null, empty or infinite (row 2, 5, 9).",

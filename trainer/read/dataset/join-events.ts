@@ -3,7 +3,7 @@ import { type ConnectorConfig, EVENTS_QUERY, EVENTS_SCHEMA, type ModelSchema } f
 import { eventTypes, TYPE_LABEL } from "../connectors/events/events.ts";
 import { eventValues, idReading } from "../rules/dialect.ts";
 import type { IdExpression } from "../rules/id-expression.ts";
-import type { Rejected } from "../rules/reject-reasons.ts";
+import { describeRejected, type Rejected } from "../rules/reject-reasons.ts";
 import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
 import { leaveOutErased } from "./leave-out-erased.ts";
 import { openQuery, type QueryOptions, stageOpened } from "./stage-query.ts";
@@ -17,9 +17,12 @@ type JoinOptions = QueryOptions & {
 };
 
 export type JoinedInteractions = {
+  /** With the rejected rows of their own source. */
   readonly interactions: StagedInteractions;
   /** SQL of the ids of all items with events, column `text`. */
   readonly itemsSql: string;
+  /** How many of the interactions are events. */
+  readonly joined: number;
   readonly erasedRows: number;
   readonly warnings: readonly string[];
 };
@@ -56,7 +59,6 @@ export async function joinEvents(
   return {
     interactions: {
       ...interactions,
-      rejected: sumOf(interactions.rejected, events.rejected),
       accepted: interactions.accepted + Number(counts.joined),
       acceptedSql: `(SELECT row, ${userId} AS user_id, ${itemId} AS item_id, seconds, positive, rating${session("session_id")}
         FROM ${interactions.acceptedSql}
@@ -65,8 +67,9 @@ export async function joinEvents(
       itemKey: { ...interactions.itemKey, text: "key" },
     },
     itemsSql: `(SELECT DISTINCT item_id AS text FROM ${candidates})`,
+    joined: Number(counts.joined),
     erasedRows,
-    warnings: refused > 0 ? [notInteger(refused)] : [],
+    warnings: [...(refused > 0 ? [notInteger(refused)] : []), ...leftOut(events.rejected)],
   };
 }
 
@@ -92,9 +95,8 @@ function ratingSql({ interaction: { label, events = {} } }: ModelSchema): string
 const notInteger = (events: number) =>
   `${events} events were left out because their item id is not an integer, as those of the interactions are`;
 
-function sumOf(a: Rejected, b: Rejected): Rejected {
-  const sum: Record<string, Rejected[string]> = { ...a };
-  for (const [reason, { count, firstRows }] of Object.entries(b))
-    sum[reason] = { count: (sum[reason]?.count ?? 0) + count, firstRows: sum[reason]?.firstRows ?? firstRows };
-  return sum;
+/** Events that are no interactions. They are counted apart from the rows of the source. */
+function leftOut(rejected: Rejected): string[] {
+  const counts = Object.entries(rejected).map(([reason, { count }]) => [reason, { count, firstRows: [] }] as const);
+  return describeRejected(Object.fromEntries(counts)).map((text) => `Events left out: ${text}`);
 }

@@ -73,7 +73,8 @@ export async function stageSources(
   const stageAll = async () => {
     const staged = await stageInteractions(staging, spec, sourceOptions);
     const rejected = { ...staged.interactions.rejected, ...staged.unreadable };
-    const rows = staged.interactions.accepted + countRejected(rejected);
+    const ownRows = staged.interactions.accepted - staged.joined + countRejected(rejected);
+    const rows = ownRows || staged.joined; // a source without rows is enough where there are events
     const report = { rows, rejected, rejectedFractionMax: options.rejectedFractionMax, label: interaction.label };
     checkRows(report);
     const idType = staged.interactions.itemIdType;
@@ -119,13 +120,14 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
   const interactions = await checkInteractions(staging, table, schema, nowSeconds);
   const staged = { ...read, warnings: [...interactions.notes, ...read.warnings] };
   const events = joinedEventsOf(spec);
-  if (events === undefined) return { ...staged, interactions, erasedRows: rows, eventItemsSql: undefined };
+  if (events === undefined) return { ...staged, interactions, erasedRows: rows, eventItemsSql: undefined, joined: 0 };
   const isSample = options.catalogQuery !== undefined;
   const joined = await joinEvents(staging, { interactions, schema }, events, { ...options, isSample });
   return {
     ...staged,
     interactions: joined.interactions,
     eventItemsSql: joined.itemsSql,
+    joined: joined.joined,
     erasedRows: rows + joined.erasedRows,
     warnings: [...staged.warnings, ...joined.warnings],
   };

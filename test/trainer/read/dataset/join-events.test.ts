@@ -52,3 +52,23 @@ test.each<[string, Partial<Label>, number[]]>([
   const ratings = [...dataset.ratings!].slice(2);
   expect([ratings[1], ratings[2], ratings[0]]).toEqual(expected);
 });
+
+test("rejected events and rejected rows of the source are counted apart", async () => {
+  const spec = joined({ type: "Rating", name: "l", positive_from: 4 });
+  const { source } = spec.schema.interaction;
+  const query = `${source.query} UNION ALL SELECT 'a', 'x', ${T}, 'many'`;
+  const interaction = { ...spec.schema.interaction, source: { ...source, query } };
+  const late: typeof connectMemory = async (config, context) => {
+    const memory = await connect(config, context);
+    const read: typeof memory.read = (sql, options) =>
+      memory.read(
+        sql === EVENTS_QUERY ? `${TABLE} UNION ALL SELECT 'c', 'late', TIMESTAMP '2100-01-01', 1` : sql,
+        options,
+      );
+    return { ...memory, read };
+  };
+  const { summary } = await readRows({ ...spec, schema: { ...spec.schema, interaction } }, { connect: late });
+  expect(summary.rejected_rows).toEqual({ unparsable_label: 1 });
+  expect(summary.warnings.join("\n")).toContain("Events left out: 1 × future_time");
+  expect(summary.warnings.join("\n")).toContain("Rows left out (1 of 3 rows, 33");
+});
