@@ -4,7 +4,7 @@ import { RANK_LIMIT_MAX } from "../shared/api.ts";
 import { ID_BYTES_MAX } from "../shared/ids.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
 import { AttributeDescription, ModelRecord } from "../shared/model-record.ts";
-import { ConnectorConfig, Objective, TrainAfterEvents } from "../shared/model-spec.ts";
+import { ConnectorConfig, ItemsLagHours, Objective, TrainAfterEvents } from "../shared/model-spec.ts";
 import { Quality, RUNS_KEPT, RunRecord } from "../shared/run-record.ts";
 
 const Time = z.string().meta({ format: "date-time" });
@@ -85,6 +85,7 @@ export const Patch = z.strictObject({
   schema: z.looseObject({}).optional(),
   train_schedule: z.string().min(1).max(100).nullable().optional(),
   train_after_events: TrainAfterEvents.nullable().optional(),
+  items_lag_hours: ItemsLagHours.nullable().optional(),
   objective: Objective.nullable().optional(),
 });
 export const Scenarios = z.object({ scenarios: z.array(z.object({ name: z.string() })) });

@@ -104,6 +104,8 @@ const ManifestObject = z.object({
   /** Name of the item id column: filterable like an attribute. */
   item_id_column: z.string().max(128),
   item_count: z.int().nonnegative(),
+  /** Changes of items' values before this time, in epoch seconds, no longer hold: the source is newer. Absent: all hold. */
+  changes_from: z.int().optional(),
   /** Items from this index on are in no list: the source of items lacks them. Absent: all items may be in lists. */
   listed_count: z.int().nonnegative().optional(),
   user_count: z.int().nonnegative(),

@@ -92,6 +92,7 @@ export const ModelRecord = z.strictObject({
   connectors: z.array(z.record(z.string(), z.unknown())),
   train_schedule: z.string(),
   train_after_events: z.int().optional(),
+  items_lag_hours: z.number().optional(),
   objective: Objective.optional(),
   version: z.string().nullable(),
   item_id_type: z.enum(["string", "integer"]).nullable(),

@@ -224,6 +224,19 @@ export const TrainAfterEvents = z
       "call count once. A small model trains by itself when its events have doubled.",
   });
 
+/** Changed values that are older than a training's data by more than this are the source's again. */
+export const ITEMS_LAG_HOURS_DEFAULT = 24;
+export const ItemsLagHours = z
+  .number()
+  .min(0)
+  .max(24 * 30)
+  .meta({
+    description:
+      "How many hours the source of items may lag behind. A training drops changed values of items (PATCH …/items) that are older than " +
+      `its data by more than this. Default: ${ITEMS_LAG_HOURS_DEFAULT}; 0 for a live database.`,
+    examples: [24],
+  });
+
 const SpecFields = z.strictObject({
   model_name: ModelName,
   connector_configs: z.array(ConnectorConfig).min(1).max(10),
@@ -239,6 +252,7 @@ const SpecFields = z.strictObject({
       examples: ["@daily", "30 4 * * 1"],
     }),
   train_after_events: TrainAfterEvents.optional(),
+  items_lag_hours: ItemsLagHours.optional(),
   objective: Objective.optional(),
 });
 

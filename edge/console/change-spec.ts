@@ -18,6 +18,7 @@ export const specOfModel = (model: ModelRecord): ModelSpec => ({
   schema: model.input_schema,
   train_schedule: model.train_schedule,
   ...(model.train_after_events !== undefined && { train_after_events: model.train_after_events }),
+  ...(model.items_lag_hours !== undefined && { items_lag_hours: model.items_lag_hours }),
   ...(model.objective && { objective: model.objective }),
 });
 

@@ -1,5 +1,11 @@
 import type { ItemIndex } from "../../shared/ids.ts";
-import { type ChangedCatalog, isHiddenIn, unchanged, withItemChanges } from "../../shared/items/changed-catalog.ts";
+import {
+  type ChangedCatalog,
+  isHiddenIn,
+  type SourceItems,
+  unchanged,
+  withItemChanges,
+} from "../../shared/items/changed-catalog.ts";
 import {
   changesBaseKey,
   changesHeadKey,
@@ -93,18 +99,17 @@ export function catalogChanges(cacheMs: number): CatalogChanges {
     if (base === null) return unchanged(loaded);
     const { customer, modelName } = loaded.target;
     const bytes = await access.reader.file(changesBaseKey(customer, modelName, base.digest), base);
-    return withItemChanges(loaded, unchanged(loaded), decodeItemChanges(bytes));
+    return withItemChanges(sourceOf(loaded), unchanged(loaded), decodeItemChanges(bytes));
   };
 
   const apply = async (loaded: LoadedVersion, head: Exclude<Head, { readonly etag: null }>, access: ReadAccess) => {
     const { etag, changes } = head;
     const base = await withBase(loaded, changes.base, access);
-    const { attributes, hidden, bytes } = withItemChanges(loaded, base, changes);
+    const { attributes, hidden, bytes } = withItemChanges(sourceOf(loaded), base, changes);
     const { isHidden: isWithdrawn = () => false } = loaded;
     const isHidden = (item: ItemIndex) => isHiddenIn(hidden!, item) || isWithdrawn(item);
     const changed = { ...loaded, attributes, isHidden: hidden === null ? loaded.isHidden : isHidden };
-    const baseBytes = base.attributes === attributes ? 0 : base.bytes;
-    appliedTo.set(loaded, { etag, baseDigest: changes.base?.digest, base, bytes: bytes + baseBytes, changed });
+    appliedTo.set(loaded, { etag, baseDigest: changes.base?.digest, base, bytes: bytes + base.bytes, changed });
     return changed;
   };
 
@@ -125,3 +130,5 @@ export function catalogChanges(cacheMs: number): CatalogChanges {
     bytesOf: (loaded) => appliedTo.get(loaded)?.bytes ?? 0,
   };
 }
+
+const sourceOf = (loaded: LoadedVersion): SourceItems => ({ ...loaded, changesFrom: loaded.manifest.changes_from });

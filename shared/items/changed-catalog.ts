@@ -8,7 +8,12 @@ import { changedColumn, storable } from "./changed-column.ts";
 import type { ChangedAttribute, ItemChanges } from "./changes-file.ts";
 
 /** What a version was trained with. */
-export type SourceItems = { readonly catalog: Catalog; readonly attributes: AttributeTable | null };
+export type SourceItems = {
+  readonly catalog: Catalog;
+  readonly attributes: AttributeTable | null;
+  /** Changed values before this time, in epoch seconds, no longer hold. Absent: all hold. */
+  readonly changesFrom?: number | undefined;
+};
 
 export type ChangedCatalog = {
   readonly attributes: AttributeTable | null;
@@ -35,23 +40,28 @@ export function withItemChanges(source: SourceItems, before: ChangedCatalog, cha
   const items = Array.from({ length: countOf(changes.ids) }, (_, row) =>
     source.catalog.indexOf(stringAt(changes.ids, row) as ItemId),
   );
-  const attributes = changedTable(source.attributes, before.attributes, { changes, items });
+  const attributes = changedTable(source.attributes, before.attributes, {
+    changes,
+    items,
+    from: source.changesFrom ?? 0,
+  });
   const hidden = hiddenWith(before.hidden, items, changes.hidden, source.catalog.itemCount);
   return { attributes, hidden, bytes: bytesBeside(source.attributes, attributes) + (hidden?.length ?? 0) };
 }
 
 /** By row of the changes; undefined for an item that the version does not have. */
 type ItemsByRow = readonly (ItemIndex | undefined)[];
-type Applied = { readonly changes: ItemChanges; readonly items: ItemsByRow };
+type Applied = { readonly changes: ItemChanges; readonly items: ItemsByRow; readonly from: number };
 
 /** Attributes that the version does not have, and values of another type than its own, are left out. */
-function changedTable(source: AttributeTable | null, before: AttributeTable | null, { changes, items }: Applied) {
+function changedTable(source: AttributeTable | null, before: AttributeTable | null, applied: Applied) {
   if (source === null) return null;
+  const { changes, items, from } = applied;
   const columns = new Map(before!.columns);
   for (const [name, original] of source.columns) {
     const column = columns.get(name)!;
     const values = column === original ? new Map() : sourceValues(original, items);
-    addChanged(values, column, { changed: changes.attributes.get(name), items });
+    addChanged(values, column, { changed: changes.attributes.get(name), items, from });
     if (values.size > 0) columns.set(name, changedColumn(column, values));
   }
   return { itemCount: source.itemCount, columns };
@@ -65,15 +75,14 @@ function sourceValues(original: TableColumn, items: ItemsByRow): Values {
   return values;
 }
 
-function addChanged(
-  values: Values,
-  column: TableColumn,
-  { changed, items }: { readonly changed: ChangedAttribute | undefined; readonly items: ItemsByRow },
-): void {
+type Changed = { readonly changed: ChangedAttribute | undefined; readonly items: ItemsByRow; readonly from: number };
+
+function addChanged(values: Values, column: TableColumn, { changed, items, from }: Changed): void {
   for (const [entry, row] of changed?.rows.entries() ?? []) {
     const item = items[row];
+    if (item === undefined || changed!.at[entry]! < from) continue;
     const value = storable(column, changed!.values[changed!.codes[entry]!]!);
-    if (item !== undefined && value !== undefined) values.set(item, value);
+    if (value !== undefined) values.set(item, value);
   }
 }
 

@@ -1,5 +1,6 @@
 /** What callers see when a customer changes the catalog: hidden items vanish, changed values count everywhere. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { activate } from "../../trainer/store/versions.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { changedItem, hiddenItem, writeChanges } from "../fixtures/item-changes.ts";
 
@@ -88,6 +89,19 @@ test("a version that goes live later has the changes in its first answer", async
   const answer = await answerOf({ retrieval: { price: { $gt: 0, $lte: 20 } } });
   expect(answer.headers.get("x-model-version")).toBe(version);
   expect(((await answer.json()) as string[]).sort()).toEqual(["i1", "i7"]);
+});
+
+test("a value that is older than the data of a later version does not hold in it, and holds again after a roll-back", async () => {
+  const first = await edge.publish();
+  await change({ head: [changedItem("i7", { price: 3 }), hiddenItem("i2")] }); // at second 1
+  const cheap = () => list({ retrieval: { price: { $gt: 0, $lte: 20 } } });
+  expect((await cheap()).sort()).toEqual(["i1", "i7"]);
+  await edge.publish({ changesFrom: 2 });
+  await edge.idle(SHOWN_MS);
+  expect(await cheap()).toEqual(["i1"]);
+  await activate(edge.store, SHOP, { version: first.version, nowMs: Date.now() });
+  await edge.idle(SHOWN_MS);
+  expect((await cheap()).sort()).toEqual(["i1", "i7"]);
 });
 
 test("changes that cannot be read end the call after ten seconds, and a hidden item does not come back", async () => {

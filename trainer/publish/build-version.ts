@@ -36,6 +36,8 @@ export type VersionInput = {
    * items contain more popular items. Absent: no limit.
    */
   readonly edgeMemoryBytes?: number;
+  /** Changes of items' values before this time, in epoch seconds, do not hold in the version. Absent: all hold. */
+  readonly changesFrom?: number | undefined;
   /** Present for a model that learns from sessions. */
   readonly sessions?: SessionRules | undefined;
   /** The events that the model listens to, and which of them the dataset has. Absent: none. */
@@ -85,6 +87,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     catalog: await addBytes(catalog, MEDIA_TYPES.catalog),
     attributes: attributes ? await addBytes(attributes, MEDIA_TYPES.attributes) : null,
     users: users && { directory: add(users.directory), pages: users.pages.map(add) },
+    ...(input.changesFrom !== undefined && { changes_from: input.changesFrom }),
     ...(input.sessions && { sessions: input.sessions }),
     ...(input.events && { events: input.events }),
     ...(input.userValues && { user_values: await addBytes(input.userValues, MEDIA_TYPES.userValues) }),

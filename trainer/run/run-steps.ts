@@ -6,7 +6,7 @@ import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import { eventCount } from "../../shared/events/event-store.ts";
 import type { SessionRules } from "../../shared/manifest.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
-import { connectorOf, type ModelSpec, type Source } from "../../shared/model-spec.ts";
+import { connectorOf, ITEMS_LAG_HOURS_DEFAULT, type ModelSpec, type Source } from "../../shared/model-spec.ts";
 import { FINAL_FIT_FRACTION, fitSeconds } from "../choose/budget.ts";
 import { type Refit, refit } from "../choose/decide/refit.ts";
 import type { MetricAtK } from "../choose/evaluate/evaluate.ts";
@@ -72,6 +72,8 @@ export function beginRun(job: TrainingJob, deps: TrainDeps): Run {
 }
 
 type RunData = ReadWithinBudget & {
+  /** When the run began to read its sources. */
+  readonly readAtMs: number;
   readonly events: FetchedEvents | undefined;
   /** What models are chosen and fitted on: the dataset, or its sessions in the place of users. */
   readonly learnt: Dataset;
@@ -83,6 +85,7 @@ export async function readData(run: Run, erased: ErasedUsers | undefined): Promi
   const { job, deps, model, salt } = run;
   const { spec, settings } = job;
   const { workDirectory, modelDirectory, incremental, rejectedFractionMax, memoryMbMax } = settings;
+  const readAtMs = deps.nowMs();
   const events = await eventsOf(run);
   const { spec: read, eventTypes } = withEventTypes(spec);
   const data = await readWithinBudget(read, {
@@ -105,9 +108,16 @@ export async function readData(run: Run, erased: ErasedUsers | undefined): Promi
   const warnings = [...(events?.warnings ?? []), ...data.summary.warnings, ...misfits];
   deps.onData({ ...data.summary, ...(events && { events: eventCount(events.marks) }), warnings });
   const dataset = { ...data.dataset, ...(eventTypes && { eventTypes }) };
-  if (data.sessions === null) return { ...data, dataset, events, learnt: dataset, memoryMbMax };
+  if (data.sessions === null) return { ...data, dataset, events, readAtMs, learnt: dataset, memoryMbMax };
   const ownMb = interactionBytes(dataset) / 1e6;
-  return { ...data, dataset, events, learnt: bySession(dataset, data.sessions), memoryMbMax: memoryMbMax - ownMb };
+  return {
+    ...data,
+    dataset,
+    events,
+    readAtMs,
+    learnt: bySession(dataset, data.sessions),
+    memoryMbMax: memoryMbMax - ownMb,
+  };
 }
 
 /** What the sources had, for the gate of the next version. */
@@ -214,6 +224,7 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
     method: final.fitted.method,
     historyMax: final.fitted.historyMax,
     ...usersOf({ data, selection, final }, salt),
+    changesFrom: changesFrom(job.spec, data.readAtMs),
     sessions: sessionRules(job.spec),
     events: data.events && { meanings: data.events.meanings, learnt: data.events.marks },
     workDirectory,
@@ -224,6 +235,10 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
   checkServable(built.manifest, edgeMemoryBytes);
   return built;
 }
+
+/** Epoch seconds. Only a source of items can be newer than a change. */
+const changesFrom = ({ schema, items_lag_hours = ITEMS_LAG_HOURS_DEFAULT }: ModelSpec, readAtMs: number) =>
+  schema.item.source && Math.floor(readAtMs / 1000 - items_lag_hours * 3600);
 
 /** User records: from the spool where the dataset is only a sample of the users; with attribute values where these help. */
 function usersOf({ data, selection, final }: FinalModel, salt: Uint8Array) {

@@ -131,6 +131,19 @@ test("values of another type, unknown attributes and unknown items change nothin
   expect(isHiddenIn(hidden!, 0 as ItemIndex)).toBe(false);
 });
 
+test.each([
+  ["before the data were read, by more than the lag", 999, 5],
+  ["within the lag", 1000, 7],
+  ["after the training", 5000, 7],
+])("a value that was changed %s", (_, at, price) => {
+  const attributes = tableOf([{ price: 5, count: 1, stock: true, colour: "red", tags: [] }]);
+  const version = { catalog: catalogOf(1), attributes, changesFrom: 1000 };
+  const item = { id: idOf(0), hidden: true, values: { price: { value: 7, at } } };
+  const found = withItemChanges(version, unchanged(version), changesOf([item]));
+  expect(attributesOf(found.attributes!, 0 as ItemIndex).price).toBe(price);
+  expect(isHiddenIn(found.hidden!, 0 as ItemIndex)).toBe(true); // a training shows no hidden item again
+});
+
 test("a version without attributes can still hide items", () => {
   const version = { catalog: catalogOf(9), attributes: null };
   const { attributes, hidden } = withItemChanges(

@@ -25,7 +25,7 @@ const clicks = (rows: number) =>
   Array.from({ length: rows }, (_, i) => `u${i % 40},i${(i * 7) % 40},${1_700_000_000 + i},1`);
 const items = (count: number, stock = "true") => Array.from({ length: count }, (_, i) => `i${i},${stock}`);
 async function train(
-  { rows = 400, catalog = items(40) }: { rows?: number; catalog?: string[] },
+  { rows = 400, catalog = items(40), itemsLagHours }: { rows?: number; catalog?: string[]; itemsLagHours?: number },
   ignored?: "source_shrunken"[],
 ) {
   await writeFile(join(folder, "clicks.csv"), ["user_id,item_id,at,label", ...clicks(rows)].join("\n"));
@@ -44,6 +44,7 @@ async function train(
       },
     },
     store,
+    ...(itemsLagHours !== undefined && { itemsLagHours }),
     nowMs: NOW + 60_000 * runs++,
     settings: { fitSecondsMax: 1, ignoreGate: false, ...(ignored && { ignored }) },
   });
@@ -73,6 +74,13 @@ test("a source that has lost rows or values is refused, the live version stays, 
   expect(accepted.data!.warnings.join()).toContain("25 of 40 items are in no list");
   const manifest = await readManifest(store, model, accepted.live!.version);
   expect(manifest).toMatchObject({ item_count: 40, listed_count: 15 });
+  expect(manifest!.changes_from).toBe(NOW / 1000 + 60 * (runs - 1) - 24 * 3600); // the default lag
   // The next training is compared with what was accepted.
   expect((await train({ catalog: items(14) })).outcome).toMatchObject({ kind: "published" });
 }, 120_000);
+
+test("with items_lag_hours 0, the version says that its sources are newer than every change before the run", async () => {
+  const { live } = await train({ catalog: items(15), itemsLagHours: 0 }, ["source_shrunken"]);
+  const manifest = await readManifest(store, model, live!.version);
+  expect(manifest!.changes_from).toBe(NOW / 1000 + 60 * (runs - 1));
+});

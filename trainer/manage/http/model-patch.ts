@@ -11,6 +11,7 @@ export const ModelPatch = z.strictObject({
   schema: z.unknown().refine(isObject, "must be an object").optional(),
   train_schedule: z.string().nullable().optional(),
   train_after_events: z.unknown().optional(), // checked with the whole spec
+  items_lag_hours: z.unknown().optional(), // checked with the whole spec
   objective: z.unknown().optional(), // checked with the whole spec
 });
 

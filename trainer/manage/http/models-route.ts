@@ -211,6 +211,7 @@ function recordOfModel(model: Model, edgeUrl: string): ModelRecord {
     connectors: spec.connector_configs.map(withoutSecrets),
     train_schedule: spec.train_schedule,
     ...(spec.train_after_events && { train_after_events: spec.train_after_events }),
+    ...(spec.items_lag_hours !== undefined && { items_lag_hours: spec.items_lag_hours }),
     ...(spec.objective && { objective: spec.objective }),
     version: model.version,
     item_id_type: model.itemIdType,
