@@ -53,6 +53,7 @@ export function formOf(spec: ModelSpec): CreateForm {
     users: user.source?.query ?? "",
     columns: { user: user.id, item: item.id, time: interaction.created_at, label: label.name },
     positiveFrom: label.type === "Rating" ? label.positive_from : null,
+    positiveTypes: label.type === "Events" ? label.positive.join(", ") : null,
     session,
     repeats,
     events: Object.keys(events ?? {}).join(", "),
@@ -65,8 +66,11 @@ export function formOf(spec: ModelSpec): CreateForm {
 
 /** The specification with what was changed in the form. What the form does not show stays as it is. */
 export function changedSpec(spec: ModelSpec, form: CreateForm): ModelSpec {
-  const patch = patchBetween(specOf(formOf(spec)), specOf(form));
-  const changed = mergePatch(spec, { ...patch, connector_configs: connectorsAfter(spec, form) }) as ModelSpec;
+  const [before, after] = [specOf(formOf(spec)), specOf(form)];
+  const patch = { ...patchBetween(before, after), connector_configs: connectorsAfter(spec, form) };
+  const changed = mergePatch(spec, patch) as ModelSpec;
+  const { label } = after.schema.interaction;
+  if (label.type !== before.schema.interaction.label.type) changed.schema.interaction.label = label; // without fields of the former type
   return changed.connector_configs.length > 1 ? withNames(changed, form.connector) : changed;
 }
 

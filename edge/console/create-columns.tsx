@@ -18,7 +18,7 @@ const RATING_EXAMPLE = 4;
 
 /** What the columns mean. The guess is preselected. */
 export function CreateColumns({ form, names, onChange }: Props) {
-  const { columns, positiveFrom, session, repeats } = form;
+  const { columns, positiveFrom, positiveTypes, session, repeats } = form;
   const set = (part: Partial<Columns>) => onChange({ columns: { ...columns, ...part } });
   return (
     <fieldset>
@@ -35,12 +35,18 @@ export function CreateColumns({ form, names, onChange }: Props) {
       {columns.label !== null && (
         <Choice
           label="The label is"
-          value={positiveFrom === null ? "Binary" : "Rating"}
+          value={positiveTypes !== null ? "Events" : positiveFrom === null ? "Binary" : "Rating"}
           options={[
             ["Binary", "yes or no"],
             ["Rating", "a rating"],
+            ["Events", "a type of event"],
           ]}
-          onChange={(kind) => onChange({ positiveFrom: kind === "Binary" ? null : RATING_EXAMPLE })}
+          onChange={(kind) =>
+            onChange({
+              positiveFrom: kind === "Rating" ? RATING_EXAMPLE : null,
+              positiveTypes: kind === "Events" ? "" : null,
+            })
+          }
         />
       )}
       {columns.label !== null && positiveFrom !== null && (
@@ -49,6 +55,13 @@ export function CreateColumns({ form, names, onChange }: Props) {
           type="number"
           value={String(positiveFrom)}
           onInput={(text) => onChange({ positiveFrom: Number(text) })}
+        />
+      )}
+      {columns.label !== null && positiveTypes !== null && (
+        <TextField
+          label="Types that were wanted, the strongest first"
+          value={positiveTypes}
+          onInput={(text) => onChange({ positiveTypes: text })}
         />
       )}
       <Choice

@@ -31,6 +31,8 @@ export type CreateForm = {
   readonly columns: Columns;
   /** Ratings are positive from here on; null where the label says yes or no. */
   readonly positiveFrom: number | null;
+  /** Types of events that are positive, separated by commas; null where the label is no type of event. */
+  readonly positiveTypes: string | null;
   /** The column of the session; empty where interactions are not parted into sessions. */
   readonly session: string;
   /** Whether items may come again in the same session. */
@@ -58,6 +60,7 @@ export const EMPTY_CREATION: CreateForm = {
   users: "",
   columns: { user: "user_id", item: "item_id", time: "created_at", label: "label" },
   positiveFrom: null,
+  positiveTypes: null,
   session: "",
   repeats: false,
   events: "",
@@ -90,13 +93,11 @@ export function specOf(form: CreateForm): ModelSpec {
       schema: { user, item, interaction: { ...interaction, source, ...events } },
     };
   }
-  const { user, item, time, label } = form.columns;
+  const { user, item, time } = form.columns;
   const entity = (id: string, query: string) => ({
     id,
     ...(query && { source: { connector_id: form.connector, query } }),
   });
-  const labelName = label ?? ADDED.label;
-  const isRating = form.positiveFrom !== null && label !== null;
   return {
     ...common,
     connector_configs: [connectorOf(form), ...(events ? [{ id: EVENTS_ID, type: EVENTS }] : [])],
@@ -105,9 +106,7 @@ export function specOf(form: CreateForm): ModelSpec {
       item: entity(item, form.items),
       interaction: {
         created_at: time ?? ADDED.time,
-        label: isRating
-          ? { type: "Rating", name: labelName, positive_from: form.positiveFrom }
-          : { type: "Binary", name: labelName },
+        label: labelOf(form),
         source: { connector_id: form.connector, query: interactionsOf(form) },
         ...(form.session && { session_id: form.session }),
         ...(form.session && form.repeats && { repeats: true }),
@@ -115,6 +114,14 @@ export function specOf(form: CreateForm): ModelSpec {
       },
     },
   };
+}
+
+function labelOf({ columns, positiveFrom, positiveTypes }: CreateForm): ModelSpec["schema"]["interaction"]["label"] {
+  const name = columns.label ?? ADDED.label;
+  if (columns.label === null) return { type: "Binary", name };
+  const types = (positiveTypes ?? "").split(",").map((type) => type.trim());
+  if (positiveTypes !== null) return { type: "Events", name, positive: types.filter(Boolean) };
+  return positiveFrom === null ? { type: "Binary", name } : { type: "Rating", name, positive_from: positiveFrom };
 }
 
 const EVENT_COLUMNS = {
@@ -151,7 +158,7 @@ type Row = Readonly<Record<string, unknown>>;
 export function guessesFor(form: CreateForm, names: readonly string[], sample: readonly Row[]): Partial<CreateForm> {
   const { user, item, time, label } = form.columns;
   if ([user, item, time, label].every((name) => name === null || names.includes(name)))
-    return { positiveFrom: form.positiveFrom ?? ratingIn(sample, label) };
+    return { positiveFrom: form.positiveFrom ?? (form.positiveTypes === null ? ratingIn(sample, label) : null) };
   const guess = guessColumns(names, {}, sample);
   if (guess.kind === "unclear") return {};
   const { kind: _, ...columns } = guess;

@@ -24,6 +24,7 @@ test.each([
   ["a database", POSTGRES],
   ["BigQuery", created({ type: "BigQuery", project: "acme", location: "EU", positiveFrom: 4 })],
   ["sessions", SESSIONS],
+  ["types of events", created({ location: "clicks.csv", positiveTypes: "buy, cart" })],
   ["events alone", EVENTS],
 ])("a form that nobody changes is no change, for a model of %s", (_, spec) => {
   expect(changeOf(spec, {})).toEqual({});
@@ -44,6 +45,23 @@ test("only what is changed in the form is sent", () => {
   expect(changeOf(FILE, { events: "view" })).toEqual({ schema: { interaction: { events: { buy: null } } } });
   expect(changeOf(FILE, { session: "visit" })).toEqual({ schema: { interaction: { session_id: "visit" } } });
   expect(changeOf(SESSIONS, { session: "" })).toEqual({ schema: { interaction: { session_id: null, repeats: null } } });
+});
+
+test("a label of another type has no field of the former one, and what the form does not show stays", () => {
+  const label = { type: "Events", name: "label", positive: ["buy"], weights: { buy: 5 } };
+  const typed = created({ location: "clicks.csv" });
+  const spec = {
+    ...typed,
+    schema: { ...typed.schema, interaction: { ...typed.schema.interaction, label } },
+  } as ModelSpec;
+  const labelAfter = (part: Partial<CreateForm>) =>
+    changedSpec(spec, { ...formOf(spec), ...part }).schema.interaction.label;
+  expect(labelAfter({ positiveTypes: "buy, cart" })).toEqual({ ...label, positive: ["buy", "cart"] });
+  expect(labelAfter({ positiveTypes: null, positiveFrom: 4 })).toEqual({
+    type: "Rating",
+    name: "label",
+    positive_from: 4,
+  });
 });
 
 test("a connector is replaced as a whole, and others stay", () => {

@@ -33,6 +33,17 @@ test("columns that the source does not have are added by the query", () => {
   );
 });
 
+test("a label is a type of event where the form has types", () => {
+  const labelOf = (part: object) => specOf({ ...EMPTY_CREATION, ...part }).schema.interaction.label;
+  expect(labelOf({ positiveTypes: " buy,cart ,," })).toEqual({
+    type: "Events",
+    name: "label",
+    positive: ["buy", "cart"],
+  });
+  const columns = { ...EMPTY_CREATION.columns, label: null };
+  expect(labelOf({ positiveTypes: "buy", columns })).toEqual({ type: "Binary", name: "label" });
+});
+
 test("columns are guessed again only if the source does not have the chosen ones", () => {
   const names = ["visitor", "product", "ts", "stars"];
   const sample = [{ stars: 5 }, { stars: 2 }, { stars: 3 }];

@@ -48,7 +48,7 @@ function checkRejectedFraction({ rows, rejected, rejectedFractionMax, label }: R
   if (!areTooManyRejected(count / rows, rejectedFractionMax)) return;
   const isStars = label.type === "Binary" && rejected.unparsable_label !== undefined;
   const hint = isStars
-    ? ". A Binary label is true or false, 1 or 0; for stars use the label type Rating, for amounts Weight"
+    ? ". A Binary label is true or false, 1 or 0; for stars use the label type Rating, for amounts Weight, for types of events Events"
     : "";
   const reasons = describeRejected(rejected).join("; ");
   const allowed = percent(rejectedFractionMax);
