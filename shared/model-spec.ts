@@ -30,13 +30,15 @@ export const ConnectorConfig = z
   })
   .meta({
     description:
-      "Fields beside id and type. File: location, a file or a pattern below the folders that the operator allows. " +
+      "Fields beside id and type. File: location, a file or a pattern below the folders that the operator allows, " +
+      "each file a table of its own; or tables, by name a file, a folder or a pattern (also with **) whose files are one table. " +
       "Postgres: location (postgres://user@host:5432/database, without a password), password (a reference to a secret that the " +
       'operator keeps, {"env": NAME}), sslmode (disable, require, verify-ca or verify-full; by default verify-full), sslrootcert (a ' +
       "reference to PEM). BigQuery: project_id, which pays for the queries, and location, where the datasets are. " +
       "Events: none; its table events holds what was sent to POST /v0/events.",
     examples: [
       { type: "File", location: "shop/*.csv" },
+      { type: "File", tables: { interactions: "shop/clicks/**/*.parquet", items: "shop/items.csv" } },
       {
         type: "Postgres",
         location: "postgres://reader@db.example/shop",

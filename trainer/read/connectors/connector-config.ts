@@ -60,7 +60,9 @@ function secretFields(config: ConnectorConfig): string[] {
   return Object.entries(config)
     .filter(([name, value]) => {
       if (value === null || value === undefined || isReference(value)) return false;
-      return SECRET_NAME.test(name) || (typeof value === "string" && SECRET_IN_TEXT.test(value.slice(0, SEARCHED_MAX)));
+      const texts = typeof value === "object" ? Object.values(value) : [value];
+      const hasSecret = (text: unknown) => typeof text === "string" && SECRET_IN_TEXT.test(text.slice(0, SEARCHED_MAX));
+      return SECRET_NAME.test(name) || texts.some(hasSecret);
     })
     .map(([name]) => name);
 }

@@ -59,6 +59,7 @@ test.each([
   ["File", { location: "https://a:hunter2@files.example/x.csv" }, "location"],
   ["Events", { api_key: "hunter2" }, "api_key"],
   ["File", { api_key: "hunter2" }, "api_key"],
+  ["File", { tables: { t: "https://a:hunter2@files.example/x.csv" } }, "tables"],
 ] as const)("%s with %j is refused for the secret, which is not repeated", (type, change, field) => {
   const { code, errors, text } = faultOf({ ...GOOD[type], ...change })!;
   expect(code).toBe("invalid_parameter");

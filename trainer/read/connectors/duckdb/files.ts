@@ -16,11 +16,17 @@ export type SourceFile = {
   readonly format: FileFormat;
   readonly compression: FileCompression;
   readonly sizeBytes: number;
+  /** Values of columns that the path names, such as `dt=2024-01-01`; null for none. Absent: no such columns. */
+  readonly partition?: Readonly<Record<string, string | null>>;
   /** True when the name does not tell the format: the content of the opened file does. */
   readonly isFormatUnknown?: boolean;
 };
 
 const FILES_MAX = 200;
+/** Files of all tables that a connector names. */
+const TABLE_FILES_MAX = 10_000;
+/** Files and folders that the search for a table's files looks at. */
+const ENTRIES_MAX = 200_000;
 const LOCATION_LENGTH_MAX = 1000;
 const FORMATS: Readonly<Record<string, FileFormat>> = {
   csv: "csv",
@@ -58,7 +64,7 @@ export async function findFiles(location: string, roots: readonly string[]): Pro
     const within = await patternBelow(root, location);
     if (within === undefined) continue;
     for await (const path of glob(within, { cwd: root })) {
-      const file = await openable(join(root, path), root, true);
+      const file = await openable(join(root, path), root, "glob");
       if (file === undefined) leftOut++;
       else paths.set(file.path, file);
       if (paths.size > FILES_MAX)
@@ -71,11 +77,103 @@ export async function findFiles(location: string, roots: readonly string[]): Pro
   return files;
 }
 
+/**
+ * The files of named tables. A location is a file, a folder with all files below it whose names tell their format, or a pattern, also
+ * with `**`. Files and folders whose names begin with `_` or `.` are left out, as other readers of such folders do.
+ *
+ * Throws what findFiles throws, except `table_name_clash`.
+ */
+export async function findTables(
+  tables: Readonly<Record<string, string>>,
+  roots: readonly string[],
+): Promise<SourceFile[]> {
+  const files: SourceFile[] = [];
+  for (const [table, location] of Object.entries(tables)) {
+    const found = await filesOfTable(location, roots);
+    files.push(...found.map((file) => ({ ...file, table })));
+    if (files.length > TABLE_FILES_MAX)
+      fail("too_many_files", `The tables have more than ${TABLE_FILES_MAX} files; join some of them`);
+  }
+  return files;
+}
+
+async function filesOfTable(location: string, roots: readonly string[]): Promise<SourceFile[]> {
+  checkLocation(location);
+  const folder = await folderNamed(location, roots);
+  if (folder === undefined) {
+    if (!GLOB.test(location) || (await namedFile(location, roots)) !== undefined)
+      return await findFiles(location, roots);
+    checkPattern(location, { isDeep: true });
+  }
+  const paths = new Map<string, SourceFile>();
+  let leftOut = 0;
+  for await (const [path, root] of folder ? matches("**/*", folder) : matchesOf(location, roots)) {
+    const file = await openable(path, root, "table");
+    if (file === undefined || (folder && file.isFormatUnknown)) leftOut++;
+    else paths.set(file.path, { ...file, ...partitionOf(relative(root, path)) });
+    if (paths.size > TABLE_FILES_MAX)
+      fail("too_many_files", `${shown(location)} has more than ${TABLE_FILES_MAX} files; name fewer, or join some`);
+  }
+  if (paths.size === 0) failNotFound(location, { leftOut, isGlob: true });
+  return [...paths.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+async function* matchesOf(location: string, roots: readonly string[]) {
+  for (const root of roots) {
+    const pattern = await patternBelow(root, location);
+    if (pattern !== undefined) yield* matches(pattern, { root, cwd: root });
+  }
+}
+
+/** The paths that match, each with its allowed folder. */
+async function* matches(pattern: string, { root, cwd }: { root: string; cwd: string }) {
+  let entries = 0;
+  const exclude = () => ++entries > ENTRIES_MAX;
+  for await (const path of glob(pattern, { cwd, exclude }))
+    if (!path.split("/").some((name) => /^[._]/.test(name))) yield [join(cwd, path), root] as const;
+  if (entries > ENTRIES_MAX)
+    fail("too_many_files", `${shown(pattern)} looks at more than ${ENTRIES_MAX} files; name the folders`);
+}
+
+/** The folder with exactly this name, in the first allowed folder that has one. */
+async function folderNamed(location: string, roots: readonly string[]) {
+  for (const root of roots) {
+    const within = await patternBelow(root, location);
+    if (within === undefined) continue;
+    const found = await statIfThere(join(root, within));
+    if (found?.isDirectory()) {
+      shownBelow(await realpath(join(root, within)), join(root, within), { root, realRoot: await realpath(root) });
+      return { root, cwd: join(root, within) };
+    }
+    if (found !== undefined) return undefined;
+  }
+  return undefined;
+}
+
+/** Values in the names of folders, as Hive, Spark, Athena and BigQuery write them. */
+function partitionOf(path: string): Pick<SourceFile, "partition"> {
+  const folders = path.split("/").slice(0, -1);
+  const values = folders.flatMap((folder) => {
+    const [, name, value] = /^([^=]+)=(.*)$/.exec(folder) ?? [];
+    return name === undefined ? [] : [[decoded(name), value === NO_VALUE ? null : decoded(value!)] as const];
+  });
+  return values.length === 0 ? {} : { partition: Object.fromEntries(values) };
+}
+const NO_VALUE = "__HIVE_DEFAULT_PARTITION__";
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** The file with exactly this name in the first folder that has one. */
 async function namedFile(location: string, roots: readonly string[]): Promise<SourceFile | undefined> {
   for (const root of roots) {
     const within = await patternBelow(root, location);
-    const file = within === undefined ? undefined : await openable(join(root, within), root, false);
+    const file = within === undefined ? undefined : await openable(join(root, within), root, "named");
     if (file !== undefined) return file;
   }
   return undefined;
@@ -92,8 +190,10 @@ function checkLocation(location: string): void {
   if (location.split("/").includes("..")) refuse(location, "contains ..");
 }
 
-function checkPattern(location: string): void {
-  if (location.split("/").includes("**")) refuse(location, "contains **; name the folders");
+function checkPattern(location: string, { isDeep = false } = {}): void {
+  const deep = location.split("/").filter((part) => part.includes("**")).length;
+  if (deep > 0 && !isDeep) refuse(location, "contains **; name the folders, or name the tables of the connector");
+  if (deep > 1) refuse(location, "contains ** more than once");
   if (/\[[^\]]*\./.test(location)) refuse(location, "has a dot in brackets");
   if (/[{}]/.test(location.replaceAll(ALTERNATIVES, "")))
     refuse(location, "has braces that are no list of names like {csv,tsv}");
@@ -113,18 +213,18 @@ async function patternBelow(root: string, location: string): Promise<string | un
   return undefined;
 }
 
-/** The file at a path; undefined when it is absent, or when it matches a glob and its name does not tell a format. */
-async function openable(path: string, root: string, isGlob: boolean): Promise<SourceFile | undefined> {
+/** How a path was found: by its own name, by a pattern for tables, or by a pattern for the files of one table. */
+type FoundBy = "named" | "glob" | "table";
+
+/** The file at a path; undefined when it is absent, or when a pattern found it and it is no table. */
+async function openable(path: string, root: string, foundBy: FoundBy): Promise<SourceFile | undefined> {
   const found = await statIfThere(path);
   if (found === undefined) return undefined;
-  const realRoot = await realpath(root);
   const real = await realpath(path);
-  const shownAs = relative(realRoot, real);
-  // The target of a symbolic link is read, so the target must be allowed.
-  if (shownAs === "" || shownAs.startsWith("..") || isAbsolute(shownAs))
-    fail("location_not_allowed", `${shown(relative(root, path))} leads outside the allowed folder`);
+  const shownAs = shownBelow(real, path, { root, realRoot: await realpath(root) });
   const match = NAME.exec(basename(path));
-  if (isGlob && (match === null || !found.isFile())) return undefined;
+  if (foundBy !== "named" && !found.isFile()) return undefined;
+  if (foundBy === "glob" && match === null) return undefined;
   if (found.isDirectory())
     fail("bad_location", `${shown(relative(root, path))} is a folder; write ${shown(`${relative(root, path)}/*.csv`)}`);
   if (!found.isFile()) fail("bad_location", `${shown(relative(root, path))} is not a regular file`);
@@ -143,6 +243,14 @@ async function openable(path: string, root: string, isGlob: boolean): Promise<So
       `${shown(shownAs)} is a compressed Parquet file; Parquet is compressed inside, so give it as .parquet`,
     );
   return { ...file, table: match[1]!, format, compression };
+}
+
+/** The path below the allowed folder. The target of a symbolic link is read, so the target must be allowed. */
+function shownBelow(real: string, path: string, { root, realRoot }: { root: string; realRoot: string }): string {
+  const shownAs = relative(realRoot, real);
+  if (shownAs === "" || shownAs.startsWith("..") || isAbsolute(shownAs))
+    fail("location_not_allowed", `${shown(relative(root, path))} leads outside the allowed folder`);
+  return shownAs;
 }
 
 const statIfThere = (path: string): Promise<Stats | undefined> =>

@@ -74,7 +74,7 @@ export async function countMalformed(
     sizeBytes * (compression === "none" ? 1 : COMPRESSION_RATIO);
   if (texts.reduce((sum, file) => sum + bytesOf(file), 0) > TEXT_BYTES_MAX) return 0;
   const before = await rejectCount(connection, typing);
-  for (const { table } of texts) {
+  for (const table of new Set(texts.map((file) => file.table))) {
     // All columns are read, because lines are only checked for the columns that are read.
     const { chunks } = await streamRows(connection, `SELECT count(COLUMNS(*)) FROM ${identifier(table)}`, limits);
     for await (const _ of chunks); // reads to the end, which frees the connection

@@ -10,7 +10,7 @@ import { explainDuckDBError } from "./errors.ts";
 import type { SourceFile } from "./files.ts";
 import { NO_TEXTS, type TextColumns } from "./id-texts.ts";
 import { interruptible, isStuck } from "./interruptible.ts";
-import { fileTable } from "./table.ts";
+import { tableOfFiles } from "./table-of-files.ts";
 
 /** A DuckDB instance with views of some files. It can reach nothing else. */
 export type Sandbox = {
@@ -42,7 +42,7 @@ const EXPRESSION_DEPTH_MAX = 250;
 const TEMP_BYTES_PER_MEMORY_BYTE = 16;
 
 /**
- * A locked instance with one view per file, or with other views of these files. Its SQL can open no other file, network or extension
+ * A locked instance with one view per table, or with other views of these files. Its SQL can open no other file, network or extension
  * and change no setting. It spills into a folder of its own, at most 16 times its memory and no more than a run may take of the disk.
  *
  * Throws StageError that names the file which does not have the format of its name; `source_timeout`.
@@ -50,7 +50,7 @@ const TEMP_BYTES_PER_MEMORY_BYTE = 16;
 export async function openSandbox(
   files: readonly SourceFile[],
   settings: SandboxSettings,
-  createViews: CreateViews = viewPerFile,
+  createViews: CreateViews = viewPerTable,
 ): Promise<Sandbox> {
   await mkdir(settings.tempDirectory, { recursive: true });
   const folder = await mkdtemp(join(settings.tempDirectory, "file-connector-"));
@@ -112,18 +112,19 @@ type Opening = {
   readonly tables: Map<string, FileTable>;
 };
 
-async function viewPerFile(
+async function viewPerTable(
   connection: DuckDBConnection,
   { files, hidden, signal, typedByRows, tables }: Opening,
 ): Promise<void> {
-  for (const file of files)
+  const explain = (error: unknown, file: SourceFile | undefined) => explainDuckDBError(error, hidden, file);
+  for (const [name, some] of Map.groupBy(files, ({ table }) => table))
     try {
-      const table = await fileTable(connection, file, typedByRows);
-      signal.throwIfAborted(); // finding types may have gone on after the interruption
-      await connection.run(viewSql(file.table, table.from()));
-      tables.set(file.table, table);
+      const checkStopped = () => signal.throwIfAborted();
+      const table = await tableOfFiles(connection, some, { typedByRows, checkStopped, explain });
+      await connection.run(viewSql(name, table.from()));
+      tables.set(name, table);
     } catch (error) {
-      throw explainDuckDBError(error, hidden, file);
+      throw explain(error, some.length === 1 ? some[0] : undefined);
     }
 }
 

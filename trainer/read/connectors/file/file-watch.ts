@@ -36,6 +36,11 @@ export const closeFiles = async (files: readonly OpenFile[]): Promise<void> => {
 async function openFile(file: SourceFile): Promise<OpenFile> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants; // opening a pipe must not wait
   const handle = await open(file.realPath, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error) => {
+    if (error.code === "EMFILE" || error.code === "ENFILE") {
+      const message =
+        "More files than the trainer may have open at once; join some of them, or raise the limit (ulimit -n)";
+      throw sourceError({ code: "too_many_files", message }, error);
+    }
     if (error.code !== "EACCES") throw changedError([file]);
     const message = `${JSON.stringify(file.shownAs)} cannot be read: the trainer has no permission`;
     throw sourceError({ code: "file_not_readable", message }, error);
@@ -117,9 +122,12 @@ export function watchFiles(files: readonly OpenFile[]): FileWatch {
     const { size } = await file.handle.stat({ bigint: true });
     if (size < file.state.size) truncated.add(file);
   };
-  const timer = setInterval(() => {
-    for (const file of files) look(file).catch(() => undefined); // the file may have been closed meanwhile
-  }, CHECK_EVERY_MS).unref();
+  const timer = setInterval(
+    () => {
+      for (const file of files) look(file).catch(() => undefined); // the file may have been closed meanwhile
+    },
+    Math.max(CHECK_EVERY_MS, files.length),
+  ).unref();
   return {
     end: () => clearInterval(timer),
     haveChanged: async (some) =>

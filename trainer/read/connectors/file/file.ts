@@ -2,10 +2,10 @@ import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
 import { StageError } from "../../../stage/stage-error.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceRows } from "../connector.ts";
 import { columnsOf } from "../duckdb/columns.ts";
-import { findFiles } from "../duckdb/files.ts";
+import { findFiles, findTables } from "../duckdb/files.ts";
 import { idTextReader } from "../duckdb/id-texts.ts";
 import { countMalformed, malformedNotes, rejectCount } from "../duckdb/malformed-lines.ts";
-import { estimateRows, plannedRows } from "../duckdb/row-estimate.ts";
+import { estimateRowsOfAll, plannedRows } from "../duckdb/row-estimate.ts";
 import { openSandbox, type Sandbox } from "../duckdb/sandbox.ts";
 import { checkSelect } from "../duckdb/select.ts";
 import { type StreamLimits, streamRows } from "../duckdb/stream.ts";
@@ -25,12 +25,14 @@ import { asUtf8, type Utf8Files } from "./text-encoding.ts";
 
 /**
  * Tables from files: `shop/*.csv` makes each matching file below the customer's folders a table named by its stem. Formats: CSV,
- * TSV, Parquet, JSON and JSON Lines; the text formats also compressed with gzip or zstd. Queries are DuckDB's SELECT.
+ * TSV, Parquet, JSON and JSON Lines; the text formats also compressed with gzip or zstd. `tables` instead names tables of many files.
+ * Queries are DuckDB's SELECT.
  */
 export async function connectFile(config: ConnectorConfig, context: ConnectorContext): Promise<Connector> {
-  const { location } = parseConfig(config, FileConfig);
+  const { location, tables } = parseConfig(config, FileConfig);
   const { settings } = context;
-  const opened = await openFiles(await findFiles(location, settings.fileRoots));
+  const roots = settings.fileRoots;
+  const opened = await openFiles(tables ? await findTables(tables, roots) : await findFiles(location!, roots));
   let texts: Utf8Files | undefined;
   try {
     texts = await asUtf8(opened, { ...settings, isWhole: settings.typedByRows === undefined });
@@ -60,10 +62,11 @@ function fileConnector(texts: Utf8Files, sandbox: Sandbox, context: ConnectorCon
   let lineNotes: readonly string[] = [];
   const { check, describe } = queryChecks(files, sandbox, { limits, idColumns: context.idColumns ?? [] });
 
-  /** The rows of a query over one file, as if it took all of them; null for a join of several files. */
+  /** The rows of a query over one table, as if it took all of them; null for a join of several tables. */
   const rowsOf = async ({ inner, makesRows, read }: CheckedQuery, signal: AbortSignal) => {
     if (makesRows) return await plannedRows(sandbox.connection, inner, limits(signal));
-    return read.length === 1 ? await estimateRows(sandbox.parser, read[0]!) : null;
+    const isOneTable = new Set(read.map(({ table }) => table)).size === 1;
+    return isOneTable ? await estimateRowsOfAll(sandbox.parser, read) : null;
   };
 
   return {
@@ -142,7 +145,7 @@ function queryChecks(
   sandbox: Sandbox,
   { limits, idColumns }: { limits: (signal: AbortSignal) => StreamLimits; idColumns: readonly string[] },
 ) {
-  const tables = files.map((file) => file.table);
+  const tables = [...new Set(files.map((file) => file.table))];
   const readIds = idTextReader(sandbox, idColumns);
   const describe = async (inner: string, signal: AbortSignal) => {
     const stream = await streamRows(sandbox.connection, `SELECT * FROM (\n${inner}\n) LIMIT 0`, limits(signal));

@@ -378,6 +378,10 @@ describe("configuration", () => {
     [{ type: "File", location: "" }, /location/],
     [{ type: "File", location: 7 }, /location/],
     [{ type: "File", location: "t.csv", password: "x" }, /password/],
+    [{ type: "File", location: "t.csv", tables: { t: "t.csv" } }, /beside "tables"/],
+    [{ type: "File", tables: {} }, /name a table/],
+    [{ type: "File", tables: { t: "t.csv", T: "t.csv" } }, /twice/],
+    [{ type: "File", tables: { t: "" } }, /tables/],
   ])("%j is refused", async (config, message) => {
     const error = await errorOf(connectFile(config, { customer: "a", settings: fileSettings([root], root) }));
     expect(error.code).toBe("bad_connector_config");
