@@ -146,6 +146,7 @@ test("--help explains, with status 0", async () => {
 });
 test.each([
   [["--test", "x.csv"], "--train and --test are needed"],
+  [["--train", "x.csv", "--test", "x.csv", "--positive", "buy"], "--positive needs --label-column"],
   [[...files, "--models", "toString"], '"toString" is not auto, all or one of popularity'],
   [[...files, "--at", "10,0"], '--at: "0" is not a whole number from 1 to 500'],
   [[...files, "--sort"], "Unknown option '--sort'"],

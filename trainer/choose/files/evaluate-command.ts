@@ -29,6 +29,7 @@ them; or without a header (.txt) lines of whole numbers: the id of a user, then 
   --scenario FILE       JSON with the fields of a scenario (limit, retrieval, boosts, diversity, …): the figures of the chosen model's
                         lists with and without it, and a plot of NDCG against coverage for diversity from 0 to 1
   --label-column NAME   rows count as positive where it is true or above 0; without it every row does
+  --positive TYPES      rows count as positive where the label column is one of these types of events, such as purchase,cart
   --protocol set|next-item|sessions   (set)
         set        the test rows of a user are a set to be found
         next-item  the test rows come after the train rows, whose order in time is the history
@@ -55,6 +56,7 @@ const OPTIONS = {
   "item-column": { type: "string" },
   "time-column": { type: "string" },
   "label-column": { type: "string" },
+  positive: { type: "string" },
   protocol: { type: "string", default: "set" },
   models: { type: "string", default: "auto" },
   at: { type: "string", default: "10,20" },
@@ -114,6 +116,9 @@ function parse(args: readonly string[]) {
   const protocol = PROTOCOLS.find((one) => one === values.protocol);
   if (protocol === undefined)
     throw new UsageError(`--protocol: ${JSON.stringify(values.protocol)} is not one of ${PROTOCOLS.join(", ")}.`);
+  if (values.positive !== undefined && values["label-column"] === undefined)
+    throw new UsageError("--positive needs --label-column, the column of the types of events.");
+  const positive = values.positive?.split(",").map((type) => type.trim());
   const columns = {
     user: values["user-column"],
     item: values["item-column"],
@@ -121,7 +126,7 @@ function parse(args: readonly string[]) {
     label: values["label-column"],
   };
   return {
-    files: { train, test, users, items, areSessions: protocol === "sessions", columns },
+    files: { train, test, users, items, areSessions: protocol === "sessions", columns, positive },
     scenarioFile: scenario,
     protocol,
     ...methodsNamed(values.models),

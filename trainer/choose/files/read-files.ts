@@ -5,6 +5,7 @@ import {
   type ColumnGuess,
   type GivenColumns,
   guessColumns,
+  guessEventColumn,
   guessSessionColumn,
 } from "../../../shared/guess-columns.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
@@ -12,7 +13,7 @@ import { type Connector, jsonRows } from "../../read/connectors/connector.ts";
 import { findFiles } from "../../read/connectors/duckdb/files.ts";
 import { connectFile } from "../../read/connectors/file/file.ts";
 import { fileSettings } from "../../read/connectors/file/file-settings.ts";
-import { identifier } from "../../read/connectors/sql-text.ts";
+import { identifier, literal } from "../../read/connectors/sql-text.ts";
 import { checkInteractions, type StagedInteractions } from "../../read/dataset/check-interactions.ts";
 import { checkRows } from "../../read/dataset/checks.ts";
 import type { AttributeColumn, Dataset, Interactions } from "../../read/dataset/dataset.ts";
@@ -39,6 +40,8 @@ export type FilesToRead = {
   readonly items?: string | undefined;
   /** Users are sessions: a column of sessions is guessed before a column of users. */
   readonly areSessions?: boolean;
+  /** Types of events in the label column that are positive; absent: it is yes or no. */
+  readonly positive?: readonly string[] | undefined;
   /** Columns that are not given are guessed from the header. `time: null`: rows are in the order of the file. */
   readonly columns: Omit<GivenColumns, "time"> & { readonly time?: string | null | undefined };
 };
@@ -80,8 +83,12 @@ export async function readFiles(files: FilesToRead, signal: AbortSignal): Promis
     const test = await openTable(context, files.test, "test", train.wasLists);
     const columns = columnsOf(train, files);
     context.idColumns.push(columns.user, columns.item);
-    const trainRows = await aboutFile(files.train, () => stageInteractions(context, train, "train", columns));
-    const testRows = await aboutFile(files.test, () => stageInteractions(context, test, "test", columns));
+    const trainRows = await aboutFile(files.train, () =>
+      stageInteractions(context, train, { ...columns, part: "train", positive: files.positive }),
+    );
+    const testRows = await aboutFile(files.test, () =>
+      stageInteractions(context, test, { ...columns, part: "test", positive: files.positive }),
+    );
     const acceptedSql = "(FROM train_rows UNION ALL FROM test_rows)";
     await numberIds(staging, { ...trainRows.checked, acceptedSql }, null);
     const interactionsOf = async ({ checked }: StagedFile) =>
@@ -180,13 +187,22 @@ type StagedFile = {
 async function stageInteractions(
   { staging, signal }: Context,
   table: Table,
-  part: "train" | "test",
-  { user, item, time, label }: Columns,
+  {
+    user,
+    item,
+    time,
+    label,
+    part,
+    positive: types,
+  }: Columns & {
+    readonly part: "train" | "test";
+    readonly positive: readonly string[] | undefined;
+  },
 ): Promise<StagedFile> {
   const has = (column: string | null): column is string => column !== null && table.columns.includes(column);
   for (const column of [user, item]) checkColumn(table, column);
   const query = `SELECT ${identifier(user)}, ${identifier(item)}, ${has(time) ? identifier(time) : "0"} AS created_at,
-    ${has(label) ? isPositive(identifier(label)) : "true"} AS positive FROM ${identifier(table.name)}`;
+    ${has(label) ? isPositive(identifier(label), types) : "true"} AS positive FROM ${identifier(table.name)}`;
   const source = await table.connector.read(query, { signal });
   const rows = await stageRows(staging, { name: `${part}_file`, source });
   const schema: ModelSchema = {
@@ -207,11 +223,15 @@ async function stageInteractions(
      ${text(checked.itemKey, "accepted.item_id")} AS item_id, seconds, positive, rating FROM ${checked.acceptedSql} accepted`,
   );
   const ofText = { userKey: { ...checked.userKey, text: "key" }, itemKey: { ...checked.itemKey, text: "key" } };
+  const events = guessEventColumn(table.columns.filter((name) => ![user, item, time].includes(name)));
   const lacks = (column: string | null) => column !== null && !has(column);
   const warnings = [
     ...checked.notes,
     ...(table.wasLists ? ["each line is read as the id of a user and the ids of the user's items."] : []),
     ...(lacks(time) ? [`without the column ${JSON.stringify(time)}, rows are in the order of the file.`] : []),
+    ...(events && label === null && part === "train"
+      ? [`every row counts as positive; --label-column ${events} --positive TYPES takes types of events.`]
+      : []),
     ...(lacks(label) ? [`without the column ${JSON.stringify(label)}, every row counts as positive.`] : []),
     ...describeRejected(rejected).map((reason) => `rows left out: ${reason}`),
   ];
@@ -222,9 +242,10 @@ async function stageInteractions(
   };
 }
 
-/** SQL that holds for true and for numbers above 0. DuckDB takes NaN for the largest number. */
-function isPositive(column: string): string {
+/** SQL that holds for true and for numbers above 0, or for types of events. DuckDB takes NaN for the largest number. */
+function isPositive(column: string, types: readonly string[] | undefined): string {
   const text = `trim(CAST(${column} AS VARCHAR))`;
+  if (types) return `coalesce(${text} IN (${types.map(literal).join(", ")}), false)`;
   const number = `TRY_CAST(${text} AS DOUBLE)`;
   return `coalesce(lower(${text}) IN ('true', 't', 'yes', 'y') OR (${number} > 0 AND NOT isnan(${number})), false)`;
 }

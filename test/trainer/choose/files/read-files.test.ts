@@ -144,6 +144,15 @@ test("a label is positive where it is true or above 0, and no number or a gap is
   expect(later).toEqual(["a 0 0 −"]);
   expect((await rows(text, parquet)).train.join()).not.toContain("−");
 });
+test("types of events are positive where they are named, and offered where no label is", async () => {
+  const path = file("csv", "user,item,event\na,x,view\na,y, buy\na,z,\na,w,Buy\n");
+  const { found, train } = await rows(path, path);
+  expect(found.warnings.join()).toContain("every row counts as positive; --label-column event --positive TYPES");
+  expect(train.join()).not.toContain("−");
+  const chosen = await read(path, path, { label: "event" }, { positive: ["buy"] });
+  expect([...chosen.train.positive]).toEqual([0, 1, 0, 0]);
+  expect(chosen.warnings).toEqual([]);
+});
 test("rows without an id or a time are counted and left out, as are lines that are no rows", async () => {
   const content = "user,item,ts\nann,b,1\n,b,2\nann,c,3\nann,d,\nann,e,4\nann,f,5\n";
   const { train, found } = await rows(file("csv", content), file("csv", `${content}bob\n`));
