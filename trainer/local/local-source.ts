@@ -1,12 +1,11 @@
-import { realpath, stat } from "node:fs/promises";
-import { basename, dirname } from "node:path";
+import { basename } from "node:path";
 import { EventType } from "../../shared/events/event.ts";
 import { guessColumns, guessSessionColumn } from "../../shared/guess-columns.ts";
-import { ModelName } from "../../shared/model-spec.ts";
+import { type ConnectorConfig, ModelName } from "../../shared/model-spec.ts";
 import { connect } from "../read/connectors/connect.ts";
 import { type Connector, jsonRows } from "../read/connectors/connector.ts";
-import { findFiles } from "../read/connectors/duckdb/files.ts";
 import { fileSettings } from "../read/connectors/file/file-settings.ts";
+import { isPattern, type LocalTable, localTable } from "../read/connectors/file/local-table.ts";
 import { identifier } from "../read/connectors/sql-text.ts";
 import { idText } from "../read/rules/id-expression.ts";
 import { StageError } from "../stage/stage-error.ts";
@@ -17,10 +16,8 @@ import type { GivenFiles } from "./start-flags.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** A file as the File connector presents it. */
-export type Table = {
-  /** Absolute, since the trainer may also read other folders that contain a file of the same name. */
-  readonly path: string;
+/** A table of the File connector. Its paths are absolute, since the trainer may also read other folders with such files. */
+export type Table = LocalTable & {
   /** For SQL. */
   readonly name: string;
   readonly columns: readonly string[];
@@ -71,17 +68,16 @@ export async function describeFiles(
     const others = interactions.columns.filter((name) => ![columns.user, columns.item].includes(name));
     const offered = session === undefined ? guessSessionColumn(others) : undefined;
     const tables = [interactions, items, users].filter((table) => table !== null);
-    const changes = await Promise.all(tables.map(async ({ path }) => (await stat(path)).ctimeMs));
     return {
       body: creationBody(
-        model ?? modelNameOf(files.interactions),
+        model ?? modelNameOf(isPattern(files.interactions) ? interactions.path : files.interactions),
         { interactions, items, users },
         { ...columns, label, session, timeFormat: files.timeFormat },
       ),
       /** Folders that the trainer must be allowed to read. */
-      folders: [...new Set(tables.map(({ path }) => dirname(path)))],
+      folders: [...new Set(tables.map(({ folder }) => folder))],
       /** The latest change of a file. */
-      changedMs: Math.max(...changes),
+      changedMs: Math.max(...tables.map((table) => table.changedMs)),
       interactions,
       items,
       columns,
@@ -95,12 +91,13 @@ export async function describeFiles(
 }
 
 async function tableOf(given: string, { tempDirectory, signal, idColumns }: Access): Promise<Table> {
-  const path = await realpath(given);
-  const folders = [dirname(path)];
-  const [file] = await findFiles(path, folders);
+  const local = await localTable(given).catch((error) => {
+    if (error instanceof StageError) throw error;
+    throw new LocalError(`There is no file or folder ${given}.`, { cause: error });
+  });
   const connected = async <Result>(work: (connector: Connector) => Promise<Result>) => {
-    const context = { customer: LOCAL_CUSTOMER, settings: fileSettings(folders, tempDirectory), idColumns };
-    const connector = await connect({ type: "File", location: path }, context);
+    const context = { customer: LOCAL_CUSTOMER, settings: fileSettings([local.folder], tempDirectory), idColumns };
+    const connector = await connect(local.config, context);
     return await work(connector).finally(() => connector.close());
   };
   const read = (sql: string) =>
@@ -115,10 +112,10 @@ async function tableOf(given: string, { tempDirectory, signal, idColumns }: Acce
       const texts = ids.map((column) => [idText(identifier(column.name), column.type), identifier(column.name)]);
       return `(SELECT * REPLACE (${texts.map(([text, id]) => `${text} AS ${id}`).join(", ")}) FROM (\n${sql}\n))`;
     });
-  const name = identifier(file!.table);
+  const name = identifier(local.table);
   const { columns, rows } = await read(`SELECT * FROM ${name} LIMIT 1`);
   if (rows.length === 0) throw new LocalError(`${given} has no rows.`);
-  return { path, name, columns, query: async (sql) => (await read(sql)).rows, withIds };
+  return { ...local, name, columns, query: async (sql) => (await read(sql)).rows, withIds };
 }
 
 type Entity = { readonly id: string; readonly source?: { readonly connector_id: string; readonly query: string } };
@@ -152,9 +149,9 @@ function creationBody(
     readonly timeFormat: string | undefined;
   },
 ) {
-  type Config = { readonly id: string; readonly type: string; readonly location?: string };
+  type Config = ConnectorConfig & { readonly location?: string };
   const files = Object.entries({ interactions, items, users }).flatMap(([id, table]): Config[] =>
-    table ? [{ id, type: "File", location: table.path }] : [],
+    table ? [{ id, ...table.config }] : [],
   );
   const entity = (role: "user" | "item", id: string, table: Table | null): Entity => {
     if (table === null) return { id };

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { GivenColumns } from "../../shared/guess-columns.ts";
 import { ModelName } from "../../shared/model-spec.ts";
+import { isPattern } from "../read/connectors/file/local-table.ts";
 import { LocalError } from "./local-error.ts";
 
 export type GivenFiles = {
@@ -35,7 +36,8 @@ export const START_USAGE = `npm start brings up the whole service on this machin
   npm start                          with a generated demo shop
   npm start -- --data FILE           with your interactions: CSV, TSV, Parquet, JSON or JSON Lines, also gzipped
 
-  --data FILE            interactions: user, item, time, and optionally a label
+  --data FILE            interactions: user, item, time, and optionally a label. A folder, or a pattern such as
+                         'clicks/**/*.parquet', is one table of many files
   --items FILE           item attributes, for filters and better rankings
   --users FILE           user attributes, for users without a history
   --user-column NAME     columns of the interactions: user id, item id, time and label.
@@ -138,7 +140,8 @@ function typesOf(given: string): string[] {
 async function fileOf(flag: string, given: string, cwd: string): Promise<string> {
   const path = resolve(cwd, given);
   const found = await stat(path).catch(() => undefined);
-  if (!found?.isFile()) throw new LocalError(`--${flag}: there is no file ${path}.`);
+  if (found === undefined ? !isPattern(path) : !found.isFile() && !found.isDirectory())
+    throw new LocalError(`--${flag}: there is no file ${path}.`);
   return path;
 }
 

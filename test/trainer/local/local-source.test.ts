@@ -121,6 +121,20 @@ describe("the best-known public files", () => {
   });
 });
 
+test.each(["clicks", "clicks/**/*.csv"])("--data %s is one table of many files", async (name) => {
+  for (const day of ["01", "02"]) {
+    await mkdir(join(root, "shop", "clicks", `dt=2024-01-${day}`), { recursive: true });
+    await writeFile(join(root, "shop", "clicks", `dt=2024-01-${day}`, "part-0.csv"), `user_id,item_id\nu${day},i1\n`);
+  }
+  const files = { interactions: join(root, "shop", name), items: null, users: null, columns: { time: "dt" } };
+  const source = await describeFiles(files, access());
+  expect(source.body.model_name).toBe("clicks");
+  expect(source.folders).toEqual([join(root, "shop", "clicks")]);
+  ModelSpec.parse(source.body);
+  const rows = await source.interactions.query(source.body.schema.interaction.source.query);
+  expect(rows.map((row) => `${row.user_id} ${row.dt}`)).toEqual(["u01 2024-01-01", "u02 2024-01-02"]);
+});
+
 test("files of two folders are both allowed and have full paths", async () => {
   await mkdir(join(root, "more"));
   await writeFile(join(root, "more", "catalogue.csv"), "id,title\ni1,One\n");

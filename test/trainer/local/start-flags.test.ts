@@ -62,12 +62,16 @@ test("--help takes precedence and lists every flag", async () => {
   for (const flag of ["edge-port", "trainer-port", "state", "exit", "help"]) expect(START_USAGE).toContain(`--${flag}`);
 });
 
+test.each([".", "data[1].csv", "**/*.csv"])("--data %s may be a folder or a pattern", async (data) => {
+  expect(await parse(`--data ${data}`)).toMatchObject({ files: { interactions: expect.stringMatching(/^\//) } });
+});
+
 test.each([
   ["--colour red", "Unknown option '--colour'"],
   ["now", "Unexpected argument 'now'"],
   ["--data", "argument missing"],
   ["--data nowhere.csv", "there is no file"],
-  ["--data .", "there is no file"],
+  ["--data nowhere/", "there is no file"],
   ["--data data.csv --items nothing.csv", "--items: there is no file"],
   ["--items items.csv", "needs --data FILE"],
   ["--positive view", "needs --data FILE"],

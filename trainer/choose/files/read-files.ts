@@ -1,6 +1,6 @@
-import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdtemp, realpath, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join, resolve } from "node:path";
 import {
   type ColumnGuess,
   type GivenColumns,
@@ -10,9 +10,9 @@ import {
 } from "../../../shared/guess-columns.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
 import { type Connector, jsonRows } from "../../read/connectors/connector.ts";
-import { findFiles } from "../../read/connectors/duckdb/files.ts";
 import { connectFile } from "../../read/connectors/file/file.ts";
 import { fileSettings } from "../../read/connectors/file/file-settings.ts";
+import { isPattern, localTable } from "../../read/connectors/file/local-table.ts";
 import { identifier, literal } from "../../read/connectors/sql-text.ts";
 import { checkInteractions, type StagedInteractions } from "../../read/dataset/check-interactions.ts";
 import { checkRows } from "../../read/dataset/checks.ts";
@@ -152,16 +152,19 @@ type Table = {
 async function openTable(context: Context, path: string, name: string, areLists = false): Promise<Table> {
   const { workDirectory, signal, opened, idColumns } = context;
   return await aboutFile(path, async () => {
-    const { path: plain, wasLists } = await plainTable(await realpath(path), { name, workDirectory, areLists });
-    const folders = [dirname(plain)];
-    const [file] = await findFiles(plain, folders);
-    const settings = fileSettings(folders, workDirectory);
-    const connector = await connectFile({ type: "File", location: plain }, { customer: "local", settings, idColumns });
+    const isOfMany = isPattern(path) || (await stat(path)).isDirectory();
+    const file = isOfMany
+      ? { path: resolve(path), wasLists: false }
+      : await plainTable(await realpath(path), { name, workDirectory, areLists });
+    const local = await localTable(file.path);
+    const settings = fileSettings([local.folder], workDirectory);
+    const connector = await connectFile(local.config, { customer: "local", settings, idColumns });
     opened.push(connector);
-    const query = `FROM ${identifier(file!.table)}`;
-    const { columns } = await connector.inspect(query, signal);
+    const query = `FROM ${identifier(local.table)}`;
+    const { columns: found } = await connector.inspect(query, signal);
     const sample = await jsonRows(await connector.read(query, { signal, limit: SAMPLE_ROWS }));
-    return { path, connector, name: file!.table, columns: columns.map((column) => column.name), sample, wasLists };
+    const columns = found.map((column) => column.name);
+    return { path, connector, name: local.table, columns, sample, wasLists: file.wasLists };
   });
 }
 

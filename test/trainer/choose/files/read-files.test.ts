@@ -50,6 +50,13 @@ async function rows(train: string, later: string, columns: Columns = {}) {
 const TRAIN = "user_id,item_id,ts\nann,b,30\nbob,a,10\nann,a,20\ncat,a,5\n";
 const TEST = "user_id,item_id,ts\nbob,c,40\ndan,b,50\n";
 
+test("a folder, or a pattern, is one table", async () => {
+  const days = mkdtempSync(join(folder, "days-"));
+  for (const day of [1, 2]) writeFileSync(join(days, `${day}.csv`), `user,item,time\nann,${day},${day}\n`);
+  const later = file("csv", "user,item,time\nann,3,9\n");
+  for (const train of [days, join(days, "*.csv")]) expect((await read(train, later)).train.items).toHaveLength(2);
+});
+
 test("files without a header have their columns by position", async () => {
   const train = file("data", "7\t1\t5\t881250949\n7\t2\t5\t881250950\n8\t1\t1\t881250951\n");
   const later = file("data", "7\t3\t5\t881250999\n");

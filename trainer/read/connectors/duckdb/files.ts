@@ -142,7 +142,8 @@ async function folderNamed(location: string, roots: readonly string[]) {
     if (within === undefined) continue;
     const found = await statIfThere(join(root, within));
     if (found?.isDirectory()) {
-      shownBelow(await realpath(join(root, within)), join(root, within), { root, realRoot: await realpath(root) });
+      const [cwd, realRoot] = [await realpath(join(root, within)), await realpath(root)];
+      if (cwd !== realRoot) shownBelow(cwd, join(root, within), { root, realRoot });
       return { root, cwd: join(root, within) };
     }
     if (found !== undefined) return undefined;
@@ -207,6 +208,7 @@ function checkPattern(location: string, { isDeep = false } = {}): void {
 async function patternBelow(root: string, location: string): Promise<string | undefined> {
   if (!isAbsolute(location)) return location;
   for (const form of [root, await realpath(root).catch(() => root)]) {
+    if (location === form) return ".";
     const prefix = form.endsWith(sep) ? form : form + sep;
     if (location.startsWith(prefix)) return location.slice(prefix.length);
   }
