@@ -108,20 +108,23 @@ async function encodingOf(file: OpenFile, isWhole: boolean, signal: AbortSignal)
   return undefined;
 }
 
-/** Whole lines of a file, many at a time. */
+/** Whole lines of a file, many at a time, in a buffer that the next ones overwrite. */
 async function* linesOf(file: OpenFile, signal: AbortSignal): AsyncGenerator<Buffer> {
-  let rest: Buffer = Buffer.alloc(0);
+  const buffer = Buffer.allocUnsafe(LINE_BYTES_MAX + CHUNK_BYTES);
+  let kept = 0; // bytes of the line that the chunk before has begun
   for (let position = 0; ; ) {
     signal.throwIfAborted();
-    const { buffer, bytesRead } = await file.handle.read(Buffer.allocUnsafe(CHUNK_BYTES), 0, CHUNK_BYTES, position);
+    const { bytesRead } = await file.handle.read(buffer, kept, CHUNK_BYTES, position);
     if (bytesRead === 0) break;
     position += bytesRead;
-    const text = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
-    const end = text.length > LINE_BYTES_MAX ? text.length : text.lastIndexOf(NEWLINE) + 1;
-    yield text.subarray(0, end);
-    rest = text.subarray(end);
+    const end = kept + bytesRead;
+    const lineEnd = buffer.lastIndexOf(NEWLINE, end - 1) + 1;
+    const cut = lineEnd === 0 && end >= LINE_BYTES_MAX ? end : lineEnd;
+    yield buffer.subarray(0, cut);
+    buffer.copyWithin(0, cut, end);
+    kept = end - cut;
   }
-  yield rest;
+  yield buffer.subarray(0, kept);
 }
 
 /** What most of the lines with other than ASCII characters are in. Others of Windows-1252 are hardly ever UTF-8 by chance. */
