@@ -97,8 +97,8 @@ async function encodingOf(file: OpenFile, isWhole: boolean, signal: AbortSignal)
   const { bytes } = beginning;
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
-  if (bytes.includes(0)) {
-    const message = `${JSON.stringify(file.shownAs)} is not a text file: it has NUL characters; expected UTF-8 or UTF-16 with its mark`;
+  if (bytes.subarray(0, bytes.indexOf(NEWLINE) + 1 || bytes.length).includes(0)) {
+    const message = `${JSON.stringify(file.shownAs)} is not a text file: its first line has NUL characters; expected UTF-8 or UTF-16 with its mark`;
     throw sourceError({ code: "file_malformed", message });
   }
   // A beginning ends within a character or a line.

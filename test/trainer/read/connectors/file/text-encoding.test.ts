@@ -65,6 +65,13 @@ describe("encodings", () => {
     expect(notes).toEqual(['"t.csv": lines that do not fit its columns were left out: 6']);
   });
 
+  test("a NUL in a later line does not lose the file, in the first it shows that this is no text", async () => {
+    expect((await readFile("a,b\n1,x\n2,y\0z\n3,x\n")).rows.map((row) => row[0])).toEqual(
+      expect.arrayContaining([1n, 3n]),
+    );
+    await expect(readFile("a\0,b\n1,2\n")).rejects.toMatchObject({ code: "file_malformed" });
+  });
+
   test("what begins as UTF-16 and is not, names the line", async () => {
     const bytes = Buffer.concat([utf16(text), Buffer.from([0x00, 0xd8, 0x41, 0x00])]);
     await expect(readFile(bytes)).rejects.toMatchObject({
