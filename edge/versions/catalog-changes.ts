@@ -13,8 +13,8 @@ import {
   HEAD_BYTES_MAX,
   type ItemChanges,
 } from "../../shared/items/changes-file.ts";
-import type { Descriptor } from "../../shared/manifest.ts";
 import { MEGABYTE } from "../../shared/memory-cost.ts";
+import { countOf, stringAt } from "../../shared/packed-strings.ts";
 import { isUnreadable, type ReadAccess } from "../reading/artifact-reader.ts";
 import { refreshedCache } from "../reading/refreshed-cache.ts";
 import { createReadLocks, findOrRead, READ_LOCK_MS } from "../reading/waiting.ts";
@@ -47,12 +47,11 @@ const BASE_LOCK_MS = 5000;
 type Head =
   | { readonly etag: string; readonly changes: ItemChanges; readonly size: number }
   | { readonly etag: null; readonly readAtMs: number };
-/** A version with the base, and with the head on top of it. */
+/** A version with a head and its base. */
 type Applied = {
   readonly etag: string;
-  readonly baseDigest: string | undefined;
-  readonly base: ChangedCatalog;
-  readonly bytes: number;
+  readonly head: ItemChanges;
+  readonly catalog: ChangedCatalog;
   readonly changed: LoadedVersion;
 };
 
@@ -92,24 +91,27 @@ export function catalogChanges(cacheMs: number): CatalogChanges {
     return (await heads.get(key, read, access))!;
   };
 
-  /** The version with the changes of a base, which is read if they are not in memory. */
-  const withBase = async (loaded: LoadedVersion, base: Descriptor | null, access: ReadAccess) => {
+  /** The catalog before a head is applied. The base is only read if what is in memory cannot be used. */
+  const before = async (loaded: LoadedVersion, head: ItemChanges, access: ReadAccess): Promise<ChangedCatalog> => {
+    const { base } = head;
     const known = appliedTo.get(loaded);
-    if (known?.baseDigest === base?.digest && known) return known.base;
+    if (known && replaces(head, known.head)) return known.catalog;
     if (base === null) return unchanged(loaded);
     const { customer, modelName } = loaded.target;
     const bytes = await access.reader.file(changesBaseKey(customer, modelName, base.digest), base);
-    return withItemChanges(sourceOf(loaded), unchanged(loaded), decodeItemChanges(bytes));
+    const catalog = withItemChanges(sourceOf(loaded), unchanged(loaded), decodeItemChanges(bytes));
+    bytes.buffer.transfer(0); // freed at once: as garbage, megabytes would stay for a while
+    return catalog;
   };
 
   const apply = async (loaded: LoadedVersion, head: Exclude<Head, { readonly etag: null }>, access: ReadAccess) => {
     const { etag, changes } = head;
-    const base = await withBase(loaded, changes.base, access);
-    const { attributes, hidden, bytes } = withItemChanges(sourceOf(loaded), base, changes);
+    const catalog = withItemChanges(sourceOf(loaded), await before(loaded, changes, access), changes);
+    const { attributes, hidden } = catalog;
     const { isHidden: isWithdrawn = () => false } = loaded;
     const isHidden = (item: ItemIndex) => isHiddenIn(hidden!, item) || isWithdrawn(item);
     const changed = { ...loaded, attributes, isHidden: hidden === null ? loaded.isHidden : isHidden };
-    appliedTo.set(loaded, { etag, baseDigest: changes.base?.digest, base, bytes: bytes + base.bytes, changed });
+    appliedTo.set(loaded, { etag, head: changes, catalog, changed });
     return changed;
   };
 
@@ -127,8 +129,17 @@ export function catalogChanges(cacheMs: number): CatalogChanges {
       return findOrRead({ find, tryLock: (nowMs) => locks.tryLock(lock, nowMs), read, waitMs: BASE_LOCK_MS }, access);
     },
     lastKnown: (loaded) => appliedTo.get(loaded)?.changed ?? loaded,
-    bytesOf: (loaded) => appliedTo.get(loaded)?.bytes ?? 0,
+    bytesOf: (loaded) => appliedTo.get(loaded)?.catalog.bytes ?? 0,
   };
 }
 
 const sourceOf = (loaded: LoadedVersion): SourceItems => ({ ...loaded, changesFrom: loaded.manifest.changes_from });
+
+/** Whether a head has the same base as an earlier one, and all of its items. It can then be applied on top of it. */
+function replaces(head: ItemChanges, earlier: ItemChanges): boolean {
+  if (head.base?.digest !== earlier.base?.digest) return false;
+  const ids = new Set(idsOf(head));
+  return idsOf(earlier).every((id) => ids.has(id));
+}
+
+const idsOf = ({ ids }: ItemChanges) => Array.from({ length: countOf(ids) }, (_, row) => stringAt(ids, row));

@@ -1,10 +1,10 @@
 /** A version's catalog with what the customer has changed since. */
-import { type AttributeValue, storedValueAt } from "../attribute-values.ts";
+import { storedValueAt } from "../attribute-values.ts";
 import type { AttributeTable, TableColumn } from "../attributes.ts";
 import type { Catalog } from "../catalog.ts";
 import type { ItemId, ItemIndex } from "../ids.ts";
 import { countOf, stringAt } from "../packed-strings.ts";
-import { changedColumn, storable } from "./changed-column.ts";
+import { changedColumn, type NewValues, storable } from "./changed-column.ts";
 import type { ChangedAttribute, ItemChanges } from "./changes-file.ts";
 
 /** What a version was trained with. */
@@ -60,30 +60,34 @@ function changedTable(source: AttributeTable | null, before: AttributeTable | nu
   const columns = new Map(before!.columns);
   for (const [name, original] of source.columns) {
     const column = columns.get(name)!;
-    const values = column === original ? new Map() : sourceValues(original, items);
-    addChanged(values, column, { changed: changes.attributes.get(name), items, from });
-    if (values.size > 0) columns.set(name, changedColumn(column, values));
+    const restored = column === original ? NOTHING : sourceValues(original, items);
+    const values = withChanged(restored, column, { changed: changes.attributes.get(name), items, from });
+    if (values.items.length > 0) columns.set(name, changedColumn(column, values));
   }
   return { itemCount: source.itemCount, columns };
 }
 
-type Values = Map<ItemIndex, AttributeValue | null>;
+const NOTHING: NewValues = { items: [], codes: [], values: [] };
 
-function sourceValues(original: TableColumn, items: ItemsByRow): Values {
-  const values: Values = new Map();
-  for (const item of items) if (item !== undefined) values.set(item, storedValueAt(original, item));
-  return values;
+function sourceValues(original: TableColumn, items: ItemsByRow): NewValues {
+  const known = items.filter((item) => item !== undefined);
+  return { items: known, codes: [...known.keys()], values: known.map((item) => storedValueAt(original, item)) };
 }
 
 type Changed = { readonly changed: ChangedAttribute | undefined; readonly items: ItemsByRow; readonly from: number };
 
-function addChanged(values: Values, column: TableColumn, { changed, items, from }: Changed): void {
-  for (const [entry, row] of changed?.rows.entries() ?? []) {
-    const item = items[row];
-    if (item === undefined || changed!.at[entry]! < from) continue;
-    const value = storable(column, changed!.values[changed!.codes[entry]!]!);
-    if (value !== undefined) values.set(item, value);
+/** Adds the changed values that hold and that the column can store. */
+function withChanged(restored: NewValues, column: TableColumn, { changed, items, from }: Changed): NewValues {
+  if (changed === undefined) return restored;
+  const stored = changed.values.map((value) => storable(column, value));
+  const [changedItems, codes] = [[...restored.items], [...restored.codes]];
+  for (let entry = 0; entry < changed.rows.length; entry++) {
+    const [item, code] = [items[changed.rows[entry]!], changed.codes[entry]!];
+    if (item === undefined || changed.at[entry]! < from || stored[code] === undefined) continue;
+    changedItems.push(item);
+    codes.push(restored.values.length + code);
   }
+  return { items: changedItems, codes, values: [...restored.values, ...stored.map((value) => value ?? null)] };
 }
 
 function hiddenWith(before: Uint8Array | null, items: ItemsByRow, isHidden: Uint8Array, itemCount: number) {

@@ -8,8 +8,15 @@ import { epochSecondsIn, epochSecondsOf } from "../filter/epoch-seconds.ts";
 import type { ItemIndex } from "../ids.ts";
 import { bytesAt, compareBytes, countOf, lowerBound, type PackedStrings, utf8Of } from "../packed-strings.ts";
 
-/** By item; null: no value. */
-export type NewValues = ReadonlyMap<ItemIndex, AttributeValue | null>;
+/**
+ * Entry e gives item items[e] the value values[codes[e]]; null: no value. The last entry of an item wins. There is no object per entry,
+ * since 200,000 of them would be garbage of many megabytes.
+ */
+export type NewValues = {
+  readonly items: readonly ItemIndex[];
+  readonly codes: readonly number[];
+  readonly values: readonly (AttributeValue | null)[];
+};
 
 type NumberColumn = Extract<TableColumn, { form: string }>;
 type TextColumn = Extract<TableColumn, { dictionary: PackedStrings }>;
@@ -32,29 +39,40 @@ export function storable({ type }: TableColumn, value: AttributeValue | null): A
   return value;
 }
 
-/** @param values As `storable` returns them. */
-export function changedColumn(column: TableColumn, values: NewValues): TableColumn {
+/** @param changes With values as `storable` returns them. */
+export function changedColumn(column: TableColumn, changes: NewValues): TableColumn {
   if (column.type === "Boolean") {
     const keys = column.keys.slice();
-    for (const [item, value] of values) keys[item] = value === null ? 0 : value === true ? 2 : 1;
+    setKeys(keys, changes, (value) => (value === null ? 0 : value === true ? 2 : 1));
     return { ...column, keys };
   }
-  return "form" in column ? changedNumbers(column, values) : changedTexts(column, values);
+  return "form" in column ? changedNumbers(column, changes) : changedTexts(column, changes);
 }
 
-function changedNumbers(column: NumberColumn, values: NewValues): TableColumn {
-  const numbers = new Map<ItemIndex, number>();
-  for (const [item, value] of values) numbers.set(item, typeof value === "number" ? value + 0 : Number.NaN); // no −0
-  const present = [...numbers.values()].filter((number) => !Number.isNaN(number));
-  if (column.form === "plain") return plainNumbers(column, numbers);
-  const based = column.form === "based" ? withBase(column, numbers, present) : undefined;
-  return based ?? codedNumbers(column, numbers, present) ?? plainNumbers(column, numbers);
+/** Sets each item's key to the key of its value. */
+function setKeys(
+  keys: WholeKeys | Float32Array | Float64Array,
+  { items, codes, values }: NewValues,
+  keyOf: (value: AttributeValue | null) => number,
+): void {
+  const keyOfCode = Float64Array.from(values, keyOf);
+  for (let entry = 0; entry < items.length; entry++) keys[items[entry]!] = keyOfCode[codes[entry]!]!;
+}
+
+/** NaN: missing. Adding 0 turns −0 into 0. */
+const numberOf = (value: AttributeValue | null): number => (typeof value === "number" ? value + 0 : Number.NaN);
+
+function changedNumbers(column: NumberColumn, changes: NewValues): TableColumn {
+  const present = changes.values.map(numberOf).filter((number) => !Number.isNaN(number));
+  if (column.form === "plain") return plainNumbers(column, changes, present);
+  const based = column.form === "based" ? withBase(column, changes, present) : undefined;
+  return based ?? codedNumbers(column, changes, present) ?? plainNumbers(column, changes, present);
 }
 
 /** Undefined if the numbers are no integers in a range that keys can express. */
 function withBase(
   column: Extract<NumberColumn, { form: "based" }>,
-  numbers: ReadonlyMap<ItemIndex, number>,
+  changes: NewValues,
   present: readonly number[],
 ): TableColumn | undefined {
   if (!present.every(Number.isSafeInteger)) return undefined;
@@ -68,14 +86,14 @@ function withBase(
   else
     for (let item = 0; item < keys.length; item++)
       keys[item] = column.keys[item] === 0 ? 0 : column.keys[item]! + shift;
-  for (const [item, number] of numbers) keys[item] = Number.isNaN(number) ? 0 : number - base + 1;
+  setKeys(keys, changes, (value) => (typeof value === "number" ? value - base + 1 : 0));
   return { type: column.type, form: "based", keys, base };
 }
 
 /** Undefined if there are too many distinct numbers. */
 function codedNumbers(
   column: Exclude<NumberColumn, { form: "plain" }>,
-  numbers: ReadonlyMap<ItemIndex, number>,
+  changes: NewValues,
   present: readonly number[],
 ): TableColumn | undefined {
   const old = column.form === "coded" ? column.values : usedNumbers(column);
@@ -88,7 +106,7 @@ function codedNumbers(
   const keyOfOld = new Uint32Array(old.length === 0 ? 1 : oldKey(old.at(-1)!, old.length - 1) + 1);
   for (const [at, number] of old.entries()) keyOfOld[oldKey(number, at)] = newKey(number);
   const keys = copyKeys(column.keys, wholeKeys(distinct.length, column.keys.length), isSame ? undefined : keyOfOld);
-  for (const [item, number] of numbers) keys[item] = newKey(number);
+  setKeys(keys, changes, (value) => newKey(numberOf(value)));
   return { type: column.type, form: "coded", keys, values: distinct };
 }
 
@@ -103,16 +121,15 @@ function usedNumbers({ keys, base }: Extract<NumberColumn, { form: "based" }>): 
   return Float64Array.from(used);
 }
 
-function plainNumbers(column: NumberColumn, numbers: ReadonlyMap<ItemIndex, number>): TableColumn {
+function plainNumbers(column: NumberColumn, changes: NewValues, present: readonly number[]): TableColumn {
   const { type } = column;
-  const present = [...numbers.values()].filter((number) => !Number.isNaN(number));
   const isNarrow = column.form === "plain" && column.keys instanceof Float32Array;
   const keys =
     isNarrow && present.every((number) => Math.fround(number) === number)
       ? (column.keys.slice() as Float32Array)
       : new Float64Array(column.keys.length);
   if (keys instanceof Float64Array) for (let item = 0; item < keys.length; item++) keys[item] = numberAt(column, item);
-  for (const [item, number] of numbers) keys[item] = number;
+  setKeys(keys, changes, numberOf);
   return { type, form: "plain", keys };
 }
 
@@ -123,24 +140,20 @@ function numberAt(column: NumberColumn, item: number): number {
   return column.form === "coded" ? column.values[key - 1]! : column.base + key - 1;
 }
 
-function changedTexts(column: TextColumn, values: NewValues): TableColumn {
+function changedTexts(column: TextColumn, changes: NewValues): TableColumn {
   const textsOf = (value: AttributeValue | null): readonly string[] =>
     typeof value === "string" ? [value] : Array.isArray(value) ? value : [];
-  const texts = new Set<string>();
-  for (const value of values.values()) for (const text of textsOf(value)) texts.add(text);
+  const texts = new Set(changes.values.flatMap(textsOf));
   const { dictionary, keyOf, keyOfOld } = withTexts(column.dictionary, texts);
   const keysMax = countOf(dictionary);
   if (column.type !== "CategoryList") {
     const keys = copyKeys(column.keys, wholeKeys(keysMax, column.keys.length), keyOfOld);
-    for (const [item, value] of values) keys[item] = typeof value === "string" ? keyOf.get(value)! : 0;
+    setKeys(keys, changes, (value) => (typeof value === "string" ? keyOf.get(value)! : 0));
     return { type: column.type, keys, dictionary };
   }
-  const lists = new Map<number, number[]>();
-  for (const [item, value] of values)
-    lists.set(
-      item,
-      [...new Set(textsOf(value).map((text) => keyOf.get(text)!))].sort((a, b) => a - b),
-    );
+  const keysOf = (value: AttributeValue | null) => [...new Set(textsOf(value).map((text) => keyOf.get(text)!))];
+  const listOfCode = changes.values.map((value) => keysOf(value).sort((a, b) => a - b));
+  const lists = new Map(changes.items.map((item, entry) => [item, listOfCode[changes.codes[entry]!]!]));
   const start = startsWith(column.start, lists);
   const keys = wholeKeys(keysMax, start.at(-1)!);
   let from = 0; // the first item that is not written yet

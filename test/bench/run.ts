@@ -11,6 +11,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   edge: async () => (await import("./edge-rank.ts")).edgeRank,
   "edge-scale": async () => (await import("./edge-scale.ts")).edgeScale,
   "edge-sparse": async () => (await import("./edge-sparse.ts")).edgeSparse,
+  catalog: async () => (await import("./catalog.ts")).catalog,
   "far-bucket": async () => (await import("./far-bucket.ts")).farBucket,
   events: async () => (await import("./events.ts")).events,
   deployed: async () => (await import("./deployed.ts")).deployed,

@@ -81,6 +81,14 @@ test("nothing is read or applied again while the head stays the same, and a base
   now = 16_000;
   expect(await shown()).toEqual([7, 9]);
   expect(reads).toEqual([HEAD]);
+  write({ base: [changedItem("a", { price: 7 })], head: [changedItem("a", {}), hiddenItem("b")] });
+  now = 24_000;
+  expect(await shown()).toEqual([1, "hidden"]);
+  expect(reads).toEqual([HEAD]);
+  write({ base: [changedItem("a", { price: 7 })], head: [] }); // takes back what the head had
+  now = 32_000;
+  expect(await shown()).toEqual([7, 2]);
+  expect(reads).toHaveLength(2);
 });
 
 test("each version in memory has the changes, also those that it cannot hold in part", async () => {
