@@ -111,7 +111,7 @@ test("a long reason of a candidate does not push figures out of the report", () 
   const report = buildReport({ ...input, discarded, warnings: ["w".repeat(5000)] });
   const told = report.candidates.slice(1);
   const cut = `${"x".repeat(499)}…`;
-  expect(told.map(({ truncation }) => truncation)).toEqual([texts[0], texts[1], cut, `${"x".repeat(498)}\uFFFD…`]);
+  expect(told.map(({ truncation }) => truncation)).toEqual([texts[0], texts[1], cut, `${"x".repeat(498)}…`]);
   for (const { reason, metrics } of told) {
     expect(reason).toHaveLength(1000);
     expect(metrics["ndcg@10"]!.value).not.toBeNull();
