@@ -13,7 +13,7 @@ test("reasons are described with their first rows, the most frequent first", () 
     malformed_line: { count: 2, firstRows: [] },
   };
   expect(describeRejected(rejected)).toEqual([
-    "9 × missing_time: the time is null or empty (row 1, 2, …)",
+    "9 × missing_time: the time is null, empty or infinite (row 1, 2, …)",
     "2 × malformed_line: the line does not fit the file's columns, or is not UTF-8",
     "1 × missing_user: the user id is null or empty (row 7)",
   ]);
