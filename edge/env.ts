@@ -1,11 +1,14 @@
 import { z } from "zod";
 import type { ShardNamespace } from "./events/shard-rpc.ts";
+import type { ItemChangesNamespace } from "./items/item-changes-rpc.ts";
 
 /** The bindings in wrangler.toml. Variables are text or, from TOML, numbers and booleans. */
 export type Bindings = {
   readonly MODELS: R2Bucket;
   /** The shards of users' events. Deployments of earlier releases have none. */
   readonly EVENTS?: ShardNamespace;
+  /** The changed items of each model. Deployments of earlier releases have none. */
+  readonly ITEMS?: ItemChangesNamespace;
   /** Requests by API key. */
   readonly RATE_LIMIT?: RateLimit;
   /** Reads of unknown API keys by client address. */
@@ -61,6 +64,8 @@ const Settings = z.object({
   EVENTS_TIMEOUT_MS: whole(50, 10_000).default(2000),
   /** Rank without live events when they cannot be read, instead of answering 503. */
   SERVE_WITHOUT_EVENTS: Flag.default(false),
+  /** Timeout of a request's call to the object with a model's changed items. */
+  ITEMS_TIMEOUT_MS: whole(50, 20_000).default(5000),
   /** Longest time until a shard exports an event to the bucket, where the trainer finds it. */
   EVENT_EXPORT_SECONDS: whole(1, 3600).default(60),
   /** For how long an isolate counts calls before it sends the counts. */

@@ -6,6 +6,7 @@ import { loadVersion, readManifest } from "./versions/load-version.ts";
 import { heapBytes, warmUp } from "./versions/scorer.ts";
 
 export { EventShard } from "./events/event-shard.ts";
+export { LiveCatalog } from "./items/item-changes.ts";
 
 await warmUp();
 

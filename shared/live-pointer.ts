@@ -54,5 +54,8 @@ export function liveAfter(before: Live | null, version: string, manifest: Descri
 
 export const areOfOneModel = (a: Live, b: Live): boolean => firstVersionOf(a) === firstVersionOf(b);
 
+/** What all versions of a model have in common, and no version of another model that had its name. Empty for models without a mark. */
+export const markOf = (live: Live): string => firstVersionOf(live) ?? "";
+
 /** Undefined for models that are older than this mark. They never get one. */
 const firstVersionOf = ({ first_version, manifest }: Live) => first_version ?? manifest.media_type.split(FIRST)[1];

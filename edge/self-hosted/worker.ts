@@ -5,6 +5,7 @@
 import { z } from "zod";
 import type { Bindings } from "../env.ts";
 import { EventShard as Shard } from "../events/event-shard.ts";
+import { LiveCatalog as Items } from "../items/item-changes.ts";
 import { S3Access, s3Bucket } from "../reading/s3-bucket.ts";
 import worker from "../worker.ts";
 import { answerObjectCall, remoteObjects } from "./remote-objects.ts";
@@ -18,7 +19,7 @@ const Given = z.object({
   OBJECT_HOME: z.string(),
 });
 /** Bindings of Durable Objects. */
-const OBJECT_BINDINGS = ["EVENTS"];
+const OBJECT_BINDINGS = ["EVENTS", "ITEMS"];
 
 type Adapted = { readonly bindings: Bindings; readonly secret: string; readonly hasObjects: boolean };
 
@@ -37,6 +38,12 @@ function adaptedOf(env: Bindings): Adapted {
 }
 
 export class EventShard extends Shard {
+  constructor(state: DurableObjectState, env: Bindings) {
+    super(state, adaptedOf(env).bindings);
+  }
+}
+
+export class LiveCatalog extends Items {
   constructor(state: DurableObjectState, env: Bindings) {
     super(state, adaptedOf(env).bindings);
   }

@@ -15,6 +15,7 @@ test("wrangler accepts the deployment", async () => {
     expect(output).toContain("--dry-run: exiting now.");
     expect(output).toContain("env.MODELS");
     expect(output).toContain("env.EVENTS (EventShard)");
+    expect(output).toContain("env.ITEMS (LiveCatalog)");
     expect(output).toContain("env.RATE_LIMIT");
     expect(output).toContain("env.UNKNOWN_KEY_LIMIT");
   } finally {

@@ -16,7 +16,10 @@ export type WorkerdOptions = {
 };
 
 /** Durable Objects of the Worker: the binding and the class. The class's name is part of the names of files, so it never changes. */
-const CLASSES = [{ binding: "EVENTS", className: "EventShard" }];
+const CLASSES = [
+  { binding: "EVENTS", className: "EventShard" },
+  { binding: "ITEMS", className: "LiveCatalog" },
+];
 
 /** Text in Cap'n Proto's schema language, whose escapes are those of JSON for these characters. */
 const text = (value: string) => JSON.stringify(value);

@@ -1,0 +1,102 @@
+/**
+ * The tables of a model's changed items. A row of `items` is one item that was ever changed, with all that is known of its changes.
+ * `seq` is the number of its last change, so the items that are not in the base file have higher numbers than the base.
+ */
+import type { ItemId } from "../../shared/ids.ts";
+import { type ItemState, isChanged, lastChangeOf } from "../../shared/items/change-items.ts";
+import type { ChangedItem } from "../../shared/items/changes-file.ts";
+import { Descriptor } from "../../shared/manifest.ts";
+import type { StoredItem } from "./item-changes-rpc.ts";
+
+/** Not named `state`: a backup takes a database with a table of that name for a shard of events. */
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS items (
+    id TEXT PRIMARY KEY, seq INTEGER NOT NULL, is_changed INTEGER NOT NULL, last_at INTEGER NOT NULL, state TEXT NOT NULL
+  ) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS items_by_seq ON items (seq);
+  CREATE TABLE IF NOT EXISTS attributes (name TEXT PRIMARY KEY) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS bases (digest TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS catalog_state (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+`;
+
+/**
+ * `seq`: the number of the last change. `written`: the last number that the bucket has. `base_seq`: the last one in the base.
+ * `forgets`: how often changes were forgotten. `base_forgets`: the same when the base was made. If they differ, the base has too much.
+ * `count`, `bytes`: changed items, and the size of all rows.
+ */
+type NumberName = "seq" | "written" | "base_seq" | "forgets" | "base_forgets" | "count" | "bytes";
+type TextName = "customer" | "model_name" | "mark" | "base";
+
+type Row = { readonly id: ItemId; readonly seq: number; readonly state: string };
+
+export class ChangeTables {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(SCHEMA);
+  }
+  query<T>(text: string, ...values: (string | number)[]): T[] {
+    return this.#sql.exec(text, ...values).toArray() as T[];
+  }
+  text(name: TextName): string | undefined {
+    const [row] = this.query<{ value: string }>("SELECT value FROM catalog_state WHERE name = ?", name);
+    return row?.value;
+  }
+  number(name: NumberName): number {
+    const [row] = this.query<{ value: number }>("SELECT value FROM catalog_state WHERE name = ?", name);
+    return row?.value ?? 0;
+  }
+  set(name: NumberName | TextName, value: string | number): void {
+    this.query("INSERT OR REPLACE INTO catalog_state VALUES (?, ?)", name, value);
+  }
+  /** The file with the changes that are not in the head. */
+  get base(): Descriptor | null {
+    const text = this.text("base");
+    return text === undefined ? null : Descriptor.parse(JSON.parse(text));
+  }
+  get hasUnwritten(): boolean {
+    return this.number("seq") > this.number("written");
+  }
+
+  stateOf(id: ItemId): ItemState | undefined {
+    const [row] = this.query<Row>("SELECT state FROM items WHERE id = ?", id);
+    return row && (JSON.parse(row.state) as ItemState);
+  }
+  store({ id, state }: StoredItem, seq: number): void {
+    const [text, isShown] = [JSON.stringify(state), isChanged(state) ? 1 : 0];
+    const lastAt = Math.floor(lastChangeOf(state));
+    this.query("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?)", id, seq, isShown, lastAt, text);
+  }
+  /** Changed items in the order of their ids. */
+  listed(after: string, limit: number): StoredItem[] {
+    const text = "SELECT id, state FROM items WHERE is_changed = 1 AND id > ? ORDER BY id LIMIT ?";
+    return this.query<Row>(text, after, limit).map(({ id, state }) => ({ id, state: JSON.parse(state) as ItemState }));
+  }
+  /** The items that changed after a number, at most `limit`, also those that have the source's values again. */
+  changedAfter(seq: number, limit: number): ChangedItem[] {
+    return this.query<Row>("SELECT id, state FROM items WHERE seq > ? LIMIT ?", seq, limit).map(changedItem);
+  }
+  /** Every item that differs from its source. */
+  allChanged(): ChangedItem[] {
+    return this.query<Row>("SELECT id, state FROM items WHERE is_changed = 1").map(changedItem);
+  }
+  /** Counts the rows again, after some were deleted. */
+  recount(): void {
+    const text = "SELECT SUM(is_changed) AS count, SUM(length(id) + length(state)) AS bytes FROM items";
+    const [{ count, bytes } = { count: 0, bytes: 0 }] = this.query<{ count: number | null; bytes: number | null }>(
+      text,
+    );
+    this.set("count", count ?? 0);
+    this.set("bytes", bytes ?? 0);
+  }
+  clear(): void {
+    for (const table of ["items", "attributes", "bases", "catalog_state"]) this.query(`DELETE FROM ${table}`);
+  }
+}
+
+function changedItem({ id, state }: Row): ChangedItem {
+  const { hidden, values } = JSON.parse(state) as ItemState;
+  const named = Object.entries(values).map(([name, { value, at }]) => [name, { value, at: Math.floor(at / 1000) }]);
+  return { id, hidden, values: Object.fromEntries(named) as ChangedItem["values"] };
+}
