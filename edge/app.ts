@@ -11,6 +11,7 @@ import { settingsOf } from "./env.ts";
 import { eraseEvents, postEvents, viewUserEvents } from "./events/events-route.ts";
 import { manage } from "./forward.ts";
 import { createIsolate, type EdgeEnv, type Isolate } from "./isolate.ts";
+import { changeItems, listItems, viewItem } from "./items/items-route.ts";
 import { countCall } from "./live/call-counter.ts";
 import { viewLive } from "./live/live-route.ts";
 import { openApiText, RANK_HEADERS } from "./openapi.ts";
@@ -34,6 +35,9 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   similarByBody,
   postEvents,
   viewUserEvents,
+  changeItems,
+  listItems,
+  viewItem,
   viewLive,
   eraseUser,
   eraseGivenUser: eraseUser,

@@ -1,5 +1,5 @@
 import { hashApiKey, isWellFormedApiKey } from "../shared/api-key.ts";
-import { CustomerId, isKeyValid, KeyRecord, keyRecordKey, type Scope } from "../shared/key-record.ts";
+import { CustomerId, hasScope, isKeyValid, KeyRecord, keyRecordKey, type Scope } from "../shared/key-record.ts";
 import { Problem } from "../shared/problem.ts";
 import { type ReadAccess, unreadableAs } from "./reading/artifact-reader.ts";
 import type { ObjectCache } from "./reading/cached-objects.ts";
@@ -113,7 +113,7 @@ function customerHints(cache: ObjectCache | undefined) {
 
 /** Throws Problem insufficient_scope. */
 export function requireScope(caller: Caller, scope: Scope): void {
-  if (caller.scopes.includes(scope)) return;
+  if (hasScope(caller.scopes, scope)) return;
   const detail = `This call needs an API key with the scope ${scope}; this one has ${caller.scopes.join(", ")}.`;
   throw new Problem("insufficient_scope", detail);
 }

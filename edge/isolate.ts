@@ -47,6 +47,8 @@ const READINESS_MS = 2000;
 const RANK_BODIES_MAX = 192;
 /** A body with events has up to 256 KiB. */
 const EVENT_BODIES_MAX = 64;
+/** A body with changed items has up to 256 KiB. */
+const ITEM_BODIES_MAX = 32;
 /** A body of a management call has up to 256 KiB. */
 const MANAGEMENT_BODIES_MAX = 32;
 
@@ -76,6 +78,11 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     rankBodies: createCustomerQuota(RANK_BODIES_MAX, BODY_MS_MAX + LATE_MS),
     /** The calls under way that send events. */
     eventBodies: createCustomerQuota(EVENT_BODIES_MAX, BODY_MS_MAX + settings.EVENTS_TIMEOUT_MS + 2 * LATE_MS),
+    /** The calls under way that change items. */
+    itemBodies: createCustomerQuota(
+      ITEM_BODIES_MAX,
+      BODY_MS_MAX + settings.RANK_TIMEOUT_MS + settings.ITEMS_TIMEOUT_MS + 2 * LATE_MS,
+    ),
     /** The management calls with a body under way. */
     managementBodies: createCustomerQuota(MANAGEMENT_BODIES_MAX, MANAGEMENT_MS_MAX),
     /** Which rank calls are computed, and when. */

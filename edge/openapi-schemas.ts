@@ -7,8 +7,8 @@ import { AttributeDescription, ModelRecord } from "../shared/model-record.ts";
 import { ConnectorConfig, ItemsLagHours, Objective, TrainAfterEvents } from "../shared/model-spec.ts";
 import { Quality, RUNS_KEPT, RunRecord } from "../shared/run-record.ts";
 
-const Time = z.string().meta({ format: "date-time" });
-const ItemId = z.union([z.string(), z.int()]);
+export const Time = z.string().meta({ format: "date-time" });
+export const ItemId = z.union([z.string(), z.int()]);
 const QueryText = z.string().min(1).max(ID_BYTES_MAX);
 export const IdInQuery = QueryText.meta({ pattern: "^[^\\u0000]*$" });
 export const IdInList = QueryText.meta({ pattern: "^[^,\\u0000]*$" });

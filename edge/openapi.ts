@@ -18,6 +18,7 @@ const PROBLEMS_WITH_KEY: readonly ProblemCode[] = [
 const PROBLEMS_BY_SCOPE: Readonly<Record<Scope, readonly ProblemCode[]>> = {
   rank: ["insufficient_scope", "invalid_user_signature"],
   events: ["insufficient_scope", "invalid_user_signature"],
+  items: ["insufficient_scope"],
   manage: ["invalid_parameter", "insufficient_scope", "trainer_unavailable", "overloaded"], // invalid_parameter: a wrong Idempotency-Key
 };
 const PROBLEMS_OF_EVERY_CALL: readonly ProblemCode[] = ["uri_too_long", "internal"];

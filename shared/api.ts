@@ -203,7 +203,12 @@ function valuesOf(query: URLSearchParams): Record<string, unknown> {
 export const EraseRequest = z.strictObject({ user_id: Id });
 
 /** The user id of a path `/v0/users/{user_id}`, given in its percent-encoded form. Throws Problem invalid_parameter. */
-export function parseUserIdInPath(encoded: string): UserId {
+export const parseUserIdInPath = (encoded: string): UserId => idInPath("user_id", encoded) as UserId;
+
+/** The item id of a path `…/items/{item_id}`, given in its percent-encoded form. Throws Problem invalid_parameter. */
+export const parseItemIdInPath = (encoded: string): ItemId => idInPath("item_id", encoded) as ItemId;
+
+function idInPath(name: string, encoded: string): string {
   let text: string | undefined;
   try {
     text = decodeURIComponent(encoded);
@@ -211,8 +216,8 @@ export function parseUserIdInPath(encoded: string): UserId {
     text = undefined;
   }
   const message = text === undefined ? "must be percent-encoded UTF-8" : textFault(text);
-  if (message === undefined) return text as UserId;
-  throw problemOf([{ pointer: "/user_id", code: "invalid_parameter", message: `${message}, found ${shown(encoded)}` }]);
+  if (message === undefined) return text!;
+  throw problemOf([{ pointer: `/${name}`, code: "invalid_parameter", message: `${message}, found ${shown(encoded)}` }]);
 }
 
 export type ListParameters = {
@@ -233,12 +238,40 @@ const ListQuery = z.strictObject({
   name_contains: z.string().min(1).max(NAME_PART_MAX).optional(),
 });
 
+const ItemsQuery = ListQuery.pick({ limit: true, cursor: true }).extend({ changed: z.literal("true") });
+
 /** `GET /v0/models?limit=&cursor=&status=&name_contains=`. Throws Problem. */
 export function parseListQuery(query: URLSearchParams): ListParameters {
   const sent = uniqueParameters(query);
   const limit = sent.limit === undefined ? {} : { limit: integerIn(sent.limit) ?? sent.limit };
   const parsed = parseWith(ListQuery, { ...sent, ...limit }, { codeOf: listCodeOf });
   return { limit: parsed.limit, cursor: parsed.cursor, status: parsed.status, nameContains: parsed.name_contains };
+}
+
+/** `GET …/items?changed=true&limit=&cursor=`. Returns the id that the page comes after. Throws Problem. */
+export function parseItemsQuery(query: URLSearchParams): { readonly limit: number; readonly after: string } {
+  const sent = uniqueParameters(query);
+  const limit = sent.limit === undefined ? {} : { limit: integerIn(sent.limit) ?? sent.limit };
+  const parsed = parseWith(ItemsQuery, { ...sent, ...limit }, { codeOf: listCodeOf });
+  return { limit: parsed.limit, after: parsed.cursor === undefined ? "" : idOfCursor(parsed.cursor) };
+}
+
+/** The cursor of a page that comes after an item: its id in UTF-8 as base64url. */
+export const cursorOfItem = (id: ItemId): string =>
+  btoa(String.fromCharCode(...new TextEncoder().encode(id)))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+
+function idOfCursor(cursor: string): string {
+  try {
+    const bytes = Uint8Array.from(atob(cursor.replaceAll("-", "+").replaceAll("_", "/")), (unit) => unit.charCodeAt(0));
+    const id = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    if (textFault(id) === undefined) return id;
+  } catch {
+    // refused below
+  }
+  throw problemOf([{ pointer: "/cursor", code: "invalid_parameter", message: "must be the next_cursor of an answer" }]);
 }
 
 const rankCodeOf: NonNullable<ParseOptions["codeOf"]> = (pointer, issue) => {

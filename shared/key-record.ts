@@ -3,8 +3,12 @@ import { z } from "zod";
 /** A customer's name. It is part of object keys, so only few characters are allowed. */
 export const CustomerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, "must match ^[a-z0-9][a-z0-9-]{0,62}$");
 
-export const Scope = z.enum(["rank", "events", "manage"]);
+export const Scope = z.enum(["rank", "events", "items", "manage"]);
 export type Scope = z.infer<typeof Scope>;
+
+/** Whether a key may make the calls of a scope. A key that manages models may change their items, too. */
+export const hasScope = (scopes: readonly Scope[], scope: Scope): boolean =>
+  scopes.includes(scope) || (scope === "items" && scopes.includes("manage"));
 
 /** The stored record of an API key, at `keys/{sha256 of the key, hex}.json`. The key itself is not stored. */
 export const KeyRecord = z.object({

@@ -38,6 +38,7 @@ export const PROBLEMS = {
   internal: { status: 500, title: "Something failed on our side" },
   artifact_unavailable: { status: 503, title: "The model's files cannot be read right now" },
   events_unavailable: { status: 503, title: "The user's events cannot be stored or read right now" },
+  items_unavailable: { status: 503, title: "Changed items cannot be stored or read right now" },
   user_record_unavailable: { status: 503, title: "The user's seen items cannot be read right now" },
   trainer_unavailable: { status: 503, title: "Model management is not reachable right now" },
   overloaded: { status: 503, title: "The service is over its capacity" },

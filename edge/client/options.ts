@@ -29,3 +29,9 @@ export type WaitOptions = {
   /** Receives the model's record every two seconds. */
   readonly onRecord?: (record: ModelRecord) => void;
 };
+
+export type TrainOptions = CallOptions & { readonly ignore?: "source_shrunken"[] };
+
+/** `cursor`: the `next_cursor` of the answer before. */
+export type PageQuery = { readonly limit?: number; readonly cursor?: string };
+export type ModelQuery = PageQuery & { readonly status?: ModelRecord["status"]; readonly name_contains?: string };

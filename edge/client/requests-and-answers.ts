@@ -3,10 +3,12 @@ import type { z } from "zod";
 import type * as api from "../../shared/api.ts";
 import type * as evaluation from "../../shared/evaluation-report.ts";
 import type * as events from "../../shared/events/event.ts";
+import type * as items from "../../shared/items/change-items.ts";
 import type * as models from "../../shared/model-record.ts";
 import type * as specs from "../../shared/model-spec.ts";
 import type * as problems from "../../shared/problem.ts";
 import type * as scenarios from "../../shared/scenario.ts";
+import type * as itemAnswers from "../openapi-items.ts";
 import type * as answers from "../openapi-schemas.ts";
 
 /** The compiler writes out what a function returns. So the declarations of the published package need neither zod nor the schemas. */
@@ -17,6 +19,10 @@ const types = () =>
     RankedItems: z.output<typeof answers.RankedItems>;
     Event: z.input<typeof events.Event>;
     UserEvents: z.output<typeof answers.EventsOfUser>;
+    ItemChange: z.input<typeof items.ItemChange>;
+    ChangeCounts: z.output<typeof itemAnswers.ItemsAnswer>;
+    ChangedItems: z.output<typeof itemAnswers.ChangedItems>;
+    ShownItem: z.output<typeof itemAnswers.ShownItem>;
     Live: z.output<typeof answers.Live>;
     Scenario: z.input<typeof scenarios.Scenario>;
     ScenarioList: z.output<typeof answers.Scenarios>;
@@ -50,6 +56,10 @@ export type SimilarItemsRequest = Types["SimilarItemsRequest"];
 export type RankedItems = Types["RankedItems"];
 export type Event = Types["Event"];
 export type UserEvents = Types["UserEvents"];
+export type ItemChange = Types["ItemChange"];
+export type ChangeCounts = Types["ChangeCounts"];
+export type ChangedItems = Types["ChangedItems"];
+export type ShownItem = Types["ShownItem"];
 export type Live = Types["Live"];
 export type Scenario = Types["Scenario"];
 export type ScenarioList = Types["ScenarioList"];

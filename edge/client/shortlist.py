@@ -78,6 +78,21 @@ class EventCounts(TypedDict):
     duplicates: int
 
 
+class _ItemChange(TypedDict):
+    item_id: Id
+
+
+class ItemChange(_ItemChange, total=False):
+    attributes: Mapping[str, Any] | None
+    hidden: bool
+    at: str
+
+
+class ChangeCounts(TypedDict):
+    changed: int
+    ignored: int
+
+
 class ShortlistError(Exception):
     """A call that failed. `code` is the problem's, or `timeout`, `network` or `unexpected_answer`; `status` is 0 without an answer."""
 
@@ -176,6 +191,20 @@ class Shortlist:
             counts["duplicates"] += answer["duplicates"]
         return counts
 
+    def change_items(self, model: str, items: Iterable[ItemChange], *, timeout: float | None = None) -> ChangeCounts:
+        """Changes attributes of items or hides items, at most 1000: all of them or, if one is wrong, none."""
+        answer: Any = self.call("PATCH", f"{_path(model)}/items", {"items": list(items)}, timeout=timeout)
+        return answer
+
+    def changed_items(self, model: str, *, limit: int | None = None, cursor: str | None = None) -> Json:
+        """Changed and hidden items, in the order of their ids."""
+        query = {"changed": "true", "limit": limit, "cursor": cursor}
+        return self.call("GET", f"{_path(model)}/items?{_search(query)}")
+
+    def view_item(self, model: str, item_id: Id) -> Json:
+        """An item as rank calls see it."""
+        return self.call("GET", f"{_path(model)}/items/{quote(str(item_id), safe='')}")
+
     def create_model(self, spec: Mapping[str, Any], *, timeout: float | None = None) -> Json:
         """Creates a model, whose training starts at once. Returns its record."""
         headers = {"idempotency-key": uuid.uuid4().hex}
@@ -194,8 +223,7 @@ class Shortlist:
         name_contains: str | None = None,
     ) -> Json:
         query = {"limit": limit, "cursor": cursor, "status": status, "name_contains": name_contains}
-        search = urlencode({name: value for name, value in query.items() if value is not None})
-        return self.call("GET", f"/v0/models?{search}")
+        return self.call("GET", f"/v0/models?{_search(query)}")
 
     def view_model(self, model: str) -> Json:
         return self.call("GET", _path(model))
@@ -373,6 +401,10 @@ def _path(model: str) -> str:
 
 def _scenario_path(model: str, name: str) -> str:
     return f"{_path(model)}/scenarios/{quote(name, safe='')}"
+
+
+def _search(query: Mapping[str, Any]) -> str:
+    return urlencode({name: value for name, value in query.items() if value is not None})
 
 
 def _body(fields: Mapping[str, Any]) -> Json:

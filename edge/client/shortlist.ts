@@ -1,7 +1,9 @@
 /** The client of the ranking service, for browsers, Workers, Node, Deno and Bun. At run time it imports nothing. */
-import type { CallOptions, ClientOptions, WaitOptions } from "./options.ts";
+import type { CallOptions, ClientOptions, ModelQuery, PageQuery, TrainOptions, WaitOptions } from "./options.ts";
 import type {
   Bare,
+  ChangeCounts,
+  ChangedItems,
   DeletedModel,
   Detailed,
   DryRun,
@@ -11,6 +13,7 @@ import type {
   EvaluationQuestion,
   EvaluationReport,
   Event,
+  ItemChange,
   ItemId,
   Live,
   ModelChange,
@@ -24,6 +27,7 @@ import type {
   Scenario,
   ScenarioAnswer,
   ScenarioList,
+  ShownItem,
   SimilarItemsRequest,
   UserEvents,
   VersionList,
@@ -134,6 +138,21 @@ export class Shortlist {
     await Promise.all(stored);
   }
 
+  /** Changes attributes of items or hides items, at most 1000: all of them or, if one is wrong, none. */
+  changeItems(model: string, items: readonly ItemChange[], options?: CallOptions): Promise<ChangeCounts> {
+    return this.call("PATCH", `${pathOf(model)}/items`, { ...options, body: { items } });
+  }
+
+  /** Changed and hidden items, in the order of their ids. */
+  changedItems(model: string, query: PageQuery = {}, options?: CallOptions): Promise<ChangedItems> {
+    return this.call("GET", `${pathOf(model)}/items?${searchOf({ changed: true, ...query })}`, options);
+  }
+
+  /** An item as rank calls see it. */
+  viewItem(model: string, itemId: ItemId, options?: CallOptions): Promise<ShownItem> {
+    return this.call("GET", `${pathOf(model)}/items/${encodeURIComponent(itemId)}`, options);
+  }
+
   createModel(body: ModelSpec, options?: CallOptions): Promise<ModelRecord> {
     const headers = { "idempotency-key": randomId(), ...options?.headers };
     return this.call("POST", "/v0/models", { ...options, headers, body });
@@ -144,13 +163,8 @@ export class Shortlist {
     return this.call("POST", "/v0/models?dry_run=true", { ...options, body });
   }
 
-  listModels(
-    query: { limit?: number; cursor?: string; status?: ModelRecord["status"]; name_contains?: string } = {},
-    options?: CallOptions,
-  ): Promise<ModelList> {
-    const sent = Object.entries(query).filter(([, value]) => value !== undefined);
-    const search = new URLSearchParams(sent.map(([name, value]) => [name, String(value)]));
-    return this.call("GET", `/v0/models?${search}`, options);
+  listModels(query: ModelQuery = {}, options?: CallOptions): Promise<ModelList> {
+    return this.call("GET", `/v0/models?${searchOf(query)}`, options);
   }
 
   viewModel(model: string, options?: CallOptions): Promise<ModelRecord> {
@@ -167,10 +181,7 @@ export class Shortlist {
   }
 
   /** `ignore: ["source_shrunken"]` publishes although a source has lost rows or values. */
-  trainModel(
-    model: string,
-    { ignore, ...options }: CallOptions & { ignore?: "source_shrunken"[] } = {},
-  ): Promise<ModelRecord> {
+  trainModel(model: string, { ignore, ...options }: TrainOptions = {}): Promise<ModelRecord> {
     const body = ignore ? { ignore } : {};
     return this.call("POST", `${pathOf(model)}/train`, { ...options, body, isRepeatable: false });
   }
@@ -335,6 +346,11 @@ export class Shortlist {
 const JSON_TYPE = { "content-type": "application/json" };
 const pathOf = (model: string) => `/v0/models/${encodeURIComponent(model)}`;
 const scenarioPath = (model: string, name: string) => `${pathOf(model)}/scenarios/${encodeURIComponent(name)}`;
+/** Query parameters, without those that are undefined. */
+function searchOf(query: object): URLSearchParams {
+  const sent = Object.entries(query).filter(([, value]) => value !== undefined);
+  return new URLSearchParams(sent.map(([name, value]) => [name, String(value)]));
+}
 /** crypto.randomUUID exists only on pages that came over https. */
 const randomId = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -25,6 +25,7 @@ const SPEC = {
   },
   train_schedule: "@daily",
 };
+const CHANGE = { item_id: "i3", attributes: { price: 19.9 }, hidden: false };
 const EVENT = { user_id: "u17", item_id: "i3", type: "view" };
 
 export const EXAMPLES: Readonly<Record<string, Example>> = {
@@ -38,6 +39,9 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   similarByQuery: { path: MODEL, query: "item_id=i3&limit=5" },
   postEvents: { body: { events: [EVENT] }, method: "events" },
   viewUserEvents: { path: { user_id: "u17" }, method: "viewUserEvents" },
+  changeItems: { path: MODEL, body: { items: [CHANGE] }, method: "changeItems" },
+  listItems: { path: MODEL, query: "changed=true", method: "changedItems" },
+  viewItem: { path: { ...MODEL, item_id: "i3" }, method: "viewItem" },
   createModel: { body: SPEC, method: "createModel" },
   listModels: { query: "limit=20", method: "listModels" },
   viewModel: { path: MODEL, method: "viewModel" },
@@ -106,6 +110,8 @@ const isNamed = (id: string) => ["rankByBody", "similarByBody", "listModels"].in
 function argumentsOf(id: string): unknown[] {
   const { path = {}, body, query } = EXAMPLES[id]!;
   if (id === "postEvents") return [EVENT];
+  if (id === "changeItems") return [MODEL.model_name, [CHANGE]];
+  if (id === "listItems") return [MODEL.model_name];
   const sent = query ? { limit: Number(new URLSearchParams(query).get("limit")) } : body;
   return [...Object.values(path), ...(sent ? [sent] : [])];
 }

@@ -43,6 +43,7 @@ export const REMEDIES: Readonly<Record<ProblemCode, string>> = {
   artifact_unavailable: LATER,
   user_record_unavailable: LATER,
   events_unavailable: `${LATER} Events with the same ids count once.`,
+  items_unavailable: `${LATER} A change that was stored already does no harm when it is repeated with the same time.`,
   trainer_unavailable: `${LATER} Ranking goes on.`,
   overloaded: LATER,
 };

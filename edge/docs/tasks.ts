@@ -18,6 +18,11 @@ export const TASKS: readonly Task[] = [
     calls: ["postEvents", "viewUserEvents"],
   },
   {
+    name: "Change items",
+    introduction: "Prices, stock and withdrawn items as they change, at every edge within ten seconds.",
+    calls: ["changeItems", "listItems", "viewItem"],
+  },
+  {
     name: "Create and train models",
     introduction:
       "A model reads its data from your own store. It ranks as soon as its first training has ended, " +

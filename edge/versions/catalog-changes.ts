@@ -30,6 +30,8 @@ export type CatalogChanges = {
   applied(loaded: LoadedVersion, access: ReadAccess): Promise<LoadedVersion>;
   /** The version with the changes that it had last, however old they are. */
   lastKnown(loaded: LoadedVersion): LoadedVersion;
+  /** From now on, only changes that are read later count: this isolate's next call has what was just changed. */
+  invalidate(model: NamedModel, nowMs: number): void;
   /** The memory that a version's changes take. */
   bytesOf(loaded: LoadedVersion): number;
 };
@@ -128,6 +130,7 @@ export function catalogChanges(cacheMs: number): CatalogChanges {
       const read = () => apply(loaded, head, access).finally(() => locks.unlock(lock));
       return findOrRead({ find, tryLock: (nowMs) => locks.tryLock(lock, nowMs), read, waitMs: BASE_LOCK_MS }, access);
     },
+    invalidate: ({ customer, modelName }, nowMs) => heads.invalidate(changesHeadKey(customer, modelName), nowMs),
     lastKnown: (loaded) => appliedTo.get(loaded)?.changed ?? loaded,
     bytesOf: (loaded) => appliedTo.get(loaded)?.catalog.bytes ?? 0,
   };

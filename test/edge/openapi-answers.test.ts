@@ -29,6 +29,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
     seed: SEED,
     known: {
       model_name: ["texts", "numbers", "managed", ...DRAWN, world.othersModel],
+      item_id: ["it1", "2"],
       version: ["v1", "20260101T000000000Z-00000000"],
       user_id: ["ann", "7", "Zoë 😀"],
     },
@@ -41,6 +42,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
         { user_id: "ann", limit: 3 },
         { interactions: [{ item_id: "it1" }], retrieval: { price: { $gte: 0 } } },
       ],
+      changeItems: [{ items: [{ item_id: "it1", attributes: { price: 3 }, hidden: false }] }],
       postEvents: [{ events: [{ user_id: "ann", item_id: "it1", type: "view", value: 2 }] }],
     },
   });
@@ -66,6 +68,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
   // A model in training refuses another training. If every random call met one, a further call is repeated until it is accepted.
   expect((await edge.call("/v0/models", { key: world.key, body: specOf("late", "publish v1") })).status).toBe(201);
+  seen.get("createModel")!.add(201);
   for (const deadlineMs = performance.now() + 60_000; !seen.get("trainModel")?.has(202); ) {
     expect(performance.now()).toBeLessThan(deadlineMs);
     const answer = await edge.call("/v0/models/late/train", { method: "POST", key: world.key });
@@ -82,6 +85,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
     const template = path
       .replace(/models\/\w+/, "models/{model_name}")
       .replace(/users\/[^/]+/, "users/{user_id}")
+      .replace(/items\/\w+/, "items/{item_id}")
       .replace("/home", "/{scenario_name}");
     const view = { template: template.split("?", 1)[0]!, method };
     const fault = faultOf(view, { status: answer.status, headers: answer.headers, text: await answer.text() });
@@ -100,6 +104,11 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
   await succeeds("deleteScenario", "DELETE", `${scenarios}/home`);
   await succeeds("postEvents", "POST", "/v0/events", { events: [{ user_id: "ann", item_id: "it1", type: "view" }] });
   await succeeds("viewUserEvents", "GET", "/v0/users/Zo%C3%AB/events");
+  const change = { items: [{ item_id: "it1", attributes: { price: 3 }, hidden: true }] };
+  await succeeds("changeItems", "PATCH", "/v0/models/texts/items", change);
+  await succeeds("listItems", "GET", "/v0/models/texts/items?changed=true&limit=3");
+  await succeeds("viewItem", "GET", "/v0/models/texts/items/it1");
+  await succeeds("changeItems", "PATCH", "/v0/models/texts/items", { items: [{ item_id: "it1", hidden: false }] });
   await succeeds("viewLive", "GET", "/v0/live");
   await succeeds("rankByQuery", "GET", "/v0/models/texts/rank?user_id=ann&limit=3");
   await succeeds("rankByBody", "POST", "/v0/models/texts/rank", { user_id: "ann", limit: 3 });

@@ -20,7 +20,7 @@ let edge: EdgeWorld;
 let single: EdgeWorld; // one rank call at a time
 beforeAll(async () => {
   [edge, single] = await Promise.all([
-    startEdge({ vars: { READ_TIMEOUT_MS: 200, EVENTS_TIMEOUT_MS: 200 } }),
+    startEdge({ vars: { READ_TIMEOUT_MS: 200, EVENTS_TIMEOUT_MS: 200, ITEMS_TIMEOUT_MS: 200 } }),
     startEdge({ vars: { CONCURRENT_RANKS_MAX: 1, READ_TIMEOUT_MS: 5000 }, rateLimit: { limit: 20, period: 60 } }),
   ]);
   await Promise.all([edge.publish(), single.publish()]);
@@ -96,6 +96,15 @@ const PROVOKED: Partial<Record<ProblemCode, () => Promise<Response>>> = {
     await edge.inject({ keys: "shard:", kind: "error" });
     const answer = await edge.call("/v0/events", {
       body: { events: [{ user_id: "ann", item_id: "i1", type: "view" }] },
+    });
+    await edge.inject(undefined);
+    return answer;
+  },
+  async items_unavailable() {
+    await edge.inject({ keys: "items:", kind: "error" });
+    const answer = await edge.call("/v0/models/shop/items", {
+      method: "PATCH",
+      body: { items: [{ item_id: "i1", hidden: true }] },
     });
     await edge.inject(undefined);
     return answer;

@@ -10,6 +10,7 @@ import { type ModelSpec, Shortlist } from "../../edge/client/shortlist.ts";
 import { CALLS } from "../../edge/openapi-calls.ts";
 import { RankBody, SimilarBody } from "../../shared/api.ts";
 import { Event } from "../../shared/events/event.ts";
+import { ItemChange } from "../../shared/items/change-items.ts";
 import { hasPython, runPython, UNLESS_SKIPPED } from "../fixtures/python.ts";
 import { startWholeService, type WholeService } from "../fixtures/whole-service.ts";
 
@@ -100,6 +101,15 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
   expect((await client.viewUserEvents("u4")).events).toMatchObject([{ item_id: "i3", type: "view" }]);
   expect((await client.viewLive()).newest_events).toMatchObject([{ user_id: "u4", item_id: "i3", type: "view" }]);
 
+  const change = { item_id: "i3", attributes: { price: 7 }, hidden: true };
+  expect(await client.changeItems("shop", [change])).toEqual({ changed: 1, ignored: 0 });
+  expect((await client.changedItems("shop", { limit: 1 })).items).toMatchObject([{ item_id: "i3", hidden: true }]);
+  expect((await client.viewItem("shop", "i3")).attributes.price).toMatchObject({ value: 7, source: 30 });
+  expect(await client.rank("shop", { pinned: ["i3"] })).not.toContain("i3");
+  expect(await client.changeItems("shop", [{ item_id: "i3", attributes: null, hidden: false }])).toMatchObject({
+    changed: 1,
+  });
+
   expect(await client.storeScenario("shop", "home", { limit: 4 })).toEqual({ limit: 4 });
   expect(await client.viewScenario("shop", "home")).toEqual({ limit: 4 });
   expect(await client.listScenarios("shop")).toEqual({ scenarios: [{ name: "home" }] });
@@ -136,6 +146,7 @@ test.skipIf(!hasPython)(`the Python client makes every call${UNLESS_SKIPPED}`, {
     RankFields: namesOf(RankBody, "return"),
     SimilarItemsFields: namesOf(SimilarBody, "return", "item_id"),
     Event: namesOf(Event),
+    ItemChange: namesOf(ItemChange),
   });
 });
 

@@ -24,13 +24,14 @@ export type KeysWorld = {
 };
 
 const USAGE = `Usage:
-  npm run keys -- issue --customer NAME [--scopes rank,events,manage] [--expires 90d|2027-01-31]
+  npm run keys -- issue --customer NAME [--scopes rank,events,items,manage] [--expires 90d|2027-01-31]
                           [--origins URL,URL] [--sign-users] [--service-account EMAIL] [--project ID] [--dataset NAME]
   npm run keys -- list [--customer NAME]
   npm run keys -- revoke --key-id ID
 
   --customer NAME          the customer that the key belongs to: a-z 0-9 -
-  --scopes LIST            any of rank, events and manage (all when not given; rank,events with --origins)
+  --scopes LIST            any of rank, events, items and manage, which includes items (rank,events,manage when not given;
+                           rank,events with --origins)
   --expires TIME           days (90d), hours (12h) or a date; never when not given
   --origins LIST           a key for web pages of these origins, such as https://shop.example
   --sign-users             the web pages must send each user id with a signature by your servers
@@ -39,6 +40,9 @@ const USAGE = `Usage:
   --state DIR              the local service of npm start with that state folder (usually .shortlist);
                            without it, the bucket of the variables SHORTLIST_S3_…
   --json                   one JSON object or array, for scripts`;
+
+/** They allow all calls: manage includes items, a scope that a Worker of an earlier release would refuse. */
+const DEFAULT_SCOPES: readonly Scope[] = ["rank", "events", "manage"];
 
 const OPTIONS = {
   customer: { type: "string" },
@@ -106,13 +110,14 @@ ${sourcesText(customer, account, { ...named, egressAddresses })}`;
 }
 
 function scopesOf({ scopes }: Flags, isForWebPages: boolean): readonly Scope[] {
-  if (scopes === undefined) return isForWebPages ? ["rank", "events"] : Scope.options;
+  if (scopes === undefined) return isForWebPages ? ["rank", "events"] : DEFAULT_SCOPES;
   const names = scopes.split(",").map((scope) => scope.trim());
   const unknown = names.find((scope) => !Scope.safeParse(scope).success);
   if (unknown !== undefined)
     throw new LocalError(`There is no scope ${JSON.stringify(unknown)}: use ${Scope.options.join(", ")}.`);
-  if (isForWebPages && names.includes("manage"))
-    throw new LocalError("A key with --origins may not have the scope manage: everybody can read it in the page.");
+  const secret = names.find((scope) => scope === "manage" || scope === "items");
+  if (isForWebPages && secret !== undefined)
+    throw new LocalError(`A key with --origins may not have the scope ${secret}: everybody can read it in the page.`);
   return names as Scope[];
 }
 

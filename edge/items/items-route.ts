@@ -1,0 +1,174 @@
+/** The calls that change, list and show a model's items. */
+import type { Context } from "hono";
+import { cursorOfItem, parseItemIdInPath, parseItemsQuery, queryOf } from "../../shared/api.ts";
+import { notAnAttribute } from "../../shared/attribute-values.ts";
+import type { ItemId } from "../../shared/ids.ts";
+import { itemIdToJson } from "../../shared/ids.ts";
+import {
+  CHANGE_FUTURE_SECONDS_MAX,
+  ITEMS_BODY_BYTES_MAX,
+  ItemsBody,
+  valueFault,
+} from "../../shared/items/change-items.ts";
+import { CHANGED_ITEMS_MAX } from "../../shared/items/changes-file.ts";
+import { markOf } from "../../shared/live-pointer.ts";
+import { parseJson, parseWith, pointerStep, problemOf } from "../../shared/parse-request.ts";
+import { Problem, type ProblemPart } from "../../shared/problem.ts";
+import { requireScope } from "../auth.ts";
+import type { EdgeEnv } from "../isolate.ts";
+import { rankAccess } from "../ranking/rank-call.ts";
+import { jsonTextOf, readBody, refuseQuery } from "../request-body.ts";
+import { writeLog } from "../request-log.ts";
+import type { LoadedVersion } from "../versions/load-version.ts";
+import {
+  type Bound,
+  type ChangedModel,
+  callItemChanges,
+  ItemChangesError,
+  type ItemChangesRpc,
+  type NewChange,
+} from "./item-changes-rpc.ts";
+import { shownChange, shownItem } from "./shown-item.ts";
+
+const ERRORS_MAX = 50;
+
+/** `PATCH /v0/models/{model_name}/items` */
+export async function changeItems(c: Context<EdgeEnv>): Promise<Response> {
+  requireScope(c.get("caller")!, "items");
+  refuseQuery(c.req.url);
+  const { itemBodies, changes } = c.get("isolate");
+  const { nowMs } = c.get("access");
+  const release = itemBodies.take(c.get("caller")!.customer, nowMs());
+  if (release === undefined)
+    throw new Problem("overloaded", "Too many calls that change items at once. Try again.", { retryAfterSeconds: 1 });
+  try {
+    const body = await readBody(c.req.raw, ITEMS_BODY_BYTES_MAX);
+    const { items } = parseWith(ItemsBody, parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
+    return await withVersion(c, async (loaded, model) => {
+      const sent = changesIn(items, loaded, nowMs());
+      const stored = await call(c, model, (object) => object.change(model, sent));
+      if ("full" in stored) throw tooMany(stored.full);
+      changes.invalidate(model, nowMs());
+      return c.json(stored);
+    });
+  } finally {
+    release();
+  }
+}
+
+/** `GET /v0/models/{model_name}/items?changed=true&limit=&cursor=` */
+export async function listItems(c: Context<EdgeEnv>): Promise<Response> {
+  requireScope(c.get("caller")!, "items");
+  const { limit, after } = parseItemsQuery(queryOf(c.req.url));
+  return withVersion(c, async ({ catalog }, model) => {
+    const found = await call(c, model, (object) => object.list(model, after, limit + 1));
+    const items = found.slice(0, limit).map(({ id, state }) => ({
+      item_id: itemIdToJson(id, catalog.itemIdType),
+      ...shownChange(state),
+    }));
+    const cursor = found.length > limit ? cursorOfItem(found[limit - 1]!.id) : undefined;
+    return c.json({ items, ...(cursor !== undefined && { next_cursor: cursor }) });
+  });
+}
+
+/** `GET /v0/models/{model_name}/items/{item_id}` */
+export async function viewItem(c: Context<EdgeEnv>): Promise<Response> {
+  requireScope(c.get("caller")!, "items");
+  refuseQuery(c.req.url);
+  const id = parseItemIdInPath(new URL(c.req.url).pathname.split("/")[5]!);
+  return withVersion(c, async (loaded, model) => {
+    const item = loaded.catalog.indexOf(id);
+    if (item === undefined) throw new Problem("item_not_found", `The model has no item ${JSON.stringify(id)}.`);
+    const state = await call(c, model, (object) => object.view(model, id));
+    return c.json({
+      item_id: itemIdToJson(id, loaded.catalog.itemIdType),
+      ...shownItem(loaded, item, state ?? undefined),
+      version: loaded.target.live.version,
+    });
+  });
+}
+
+/**
+ * Does work with the live version as it was trained, without the changes since. Throws Problem model_not_found, model_not_active,
+ * artifact_unavailable.
+ */
+async function withVersion(
+  c: Context<EdgeEnv>,
+  work: (loaded: LoadedVersion, model: ChangedModel) => Promise<Response>,
+): Promise<Response> {
+  const isolate = c.get("isolate");
+  const { customer } = c.get("caller")!;
+  const access = rankAccess(c.get("access"), isolate);
+  const target = await isolate.pointers.liveVersion(customer, c.req.param("model_name")!, access);
+  if (target.live === null) throw target.notActive;
+  const { versions, reader } = isolate; // a load has a deadline of its own, since other calls wait for it too
+  const { loaded, release } = await versions.lease(target, { ...access, reader, log: writeLog }, access.untilMs);
+  try {
+    const { modelName, live } = loaded.target;
+    return await work(loaded, {
+      customer,
+      modelName,
+      mark: markOf(live),
+      changesFrom: loaded.manifest.changes_from ?? 0,
+    });
+  } finally {
+    release();
+  }
+}
+
+/** Throws Problem items_unavailable. */
+async function call<T>(
+  c: Context<EdgeEnv>,
+  model: ChangedModel,
+  work: (object: ItemChangesRpc) => Promise<T>,
+): Promise<T> {
+  const { nowMs } = c.get("access");
+  const untilMs = nowMs() + c.get("isolate").settings.ITEMS_TIMEOUT_MS;
+  try {
+    return await callItemChanges(c.env.ITEMS, model, { call: work, untilMs, nowMs });
+  } catch (cause) {
+    if (!(cause instanceof ItemChangesError)) throw cause;
+    const detail = "Changed items cannot be stored or read right now. Try again.";
+    throw new Problem("items_unavailable", detail, { cause, retryAfterSeconds: 2 });
+  }
+}
+
+type SentChanges = ReturnType<typeof ItemsBody.parse>["items"];
+
+/** The changes of a request, with times. Throws one Problem that names every fault. */
+function changesIn(items: SentChanges, { catalog, attributes: table }: LoadedVersion, nowMs: number): NewChange[] {
+  const columns = table?.columns ?? new Map();
+  const known = [...columns.keys()];
+  const faults = items.flatMap(({ item_id, attributes, at }, i): ProblemPart[] => {
+    const parts: ProblemPart[] = [];
+    const add = (place: string, code: string, message: string) =>
+      parts.push({ pointer: `/items/${i}${place}`, code, message });
+    if (catalog.indexOf(item_id as ItemId) === undefined)
+      add("/item_id", "invalid_parameter", `must be an item of the live version, found ${JSON.stringify(item_id)}`);
+    if (at !== undefined && at * 1000 > nowMs + CHANGE_FUTURE_SECONDS_MAX * 1000)
+      add("/at", "invalid_parameter", `must be at most ${CHANGE_FUTURE_SECONDS_MAX} seconds in the future`);
+    for (const [name, value] of Object.entries(attributes ?? {})) {
+      const column = columns.get(name);
+      const fault = column === undefined ? notAnAttribute(name, known) : valueFault(column, value);
+      const code = column === undefined ? "unknown_attribute" : "invalid_parameter";
+      if (fault !== undefined) add(`/attributes${pointerStep(name)}`, code, fault);
+    }
+    return parts;
+  });
+  if (faults.length > 0) throw problemOf(faults.slice(0, ERRORS_MAX));
+  return items.map(({ item_id, attributes, hidden, at }) => ({
+    id: item_id as ItemId,
+    attributes,
+    hidden,
+    at: at === undefined ? nowMs : at * 1000,
+  }));
+}
+
+const TOO_MANY: Readonly<Record<Bound, string>> = {
+  items: `A model has at most ${CHANGED_ITEMS_MAX} changed items`,
+  attributes: "The changes of a model name at most 400 attributes",
+  bytes: "The changes of a model take at most 32 MiB",
+};
+
+const tooMany = (bound: Bound) =>
+  new Problem("quota_exceeded", `${TOO_MANY[bound]}. Withdraw changes that are no longer needed, or train the model.`);

@@ -1,0 +1,84 @@
+/** The calls that change a model's items between two trainings. */
+import { z } from "zod";
+import { CURSOR_CHARACTERS_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../shared/api.ts";
+import { ChangedValue, ITEMS_BODY_BYTES_MAX, ItemsBody } from "../shared/items/change-items.ts";
+import type { ProblemCode } from "../shared/problem.ts";
+import { answer, at, BODY_FAULTS, type Call, query } from "./openapi-call.ts";
+import { ItemId, Time } from "./openapi-schemas.ts";
+
+const ITEMS_FAULTS: readonly ProblemCode[] = ["model_not_found", "model_not_active", "items_unavailable"];
+const Since = Time.optional().meta({ description: "Only of a hidden item." });
+
+export const ItemsAnswer = z.object({ changed: z.int(), ignored: z.int() });
+export const ChangedItems = z.object({
+  items: z.array(
+    z.object({
+      item_id: ItemId,
+      hidden: z.boolean(),
+      hidden_since: Since,
+      attributes: z.record(z.string(), z.object({ value: ChangedValue, changed_at: Time })),
+    }),
+  ),
+  next_cursor: z.string().optional(),
+});
+export const ShownItem = z.object({
+  item_id: ItemId,
+  hidden: z.boolean(),
+  hidden_since: Since,
+  attributes: z.record(
+    z.string(),
+    z.object({
+      value: ChangedValue.meta({ description: "The value that rank calls use; null: none." }),
+      source: ChangedValue.meta({ description: "The value that the live version was trained with." }),
+      changed_at: Time.optional().meta({ description: "Only of a changed value that holds." }),
+    }),
+  ),
+  version: z.string(),
+});
+
+export const ITEM_CALLS: readonly Call[] = [
+  {
+    ...at("patch", "/v0/models/{model_name}/items", "changeItems"),
+    summary: "Changes attributes of items, or hides items, until the next training has read them",
+    description:
+      "Changes are durable before the answer, and at every edge within ten seconds: in filters, caps, boosts, metadata and similar " +
+      "items. A hidden item is in no answer until it is shown again. A request with a fault is refused as a whole. A training whose " +
+      "data are more than `items_lag_hours` newer than a changed value drops the value; hidden items stay hidden. Keys with the " +
+      "scope manage may change items too.",
+    scope: "items",
+    body: { schema: ItemsBody, bytesMax: ITEMS_BODY_BYTES_MAX, isRequired: true },
+    answers: [
+      answer(
+        200,
+        ItemsAnswer,
+        "All changes are stored. `ignored` are older than what was stored of the same fields before.",
+      ),
+    ],
+    problems: [...BODY_FAULTS, "unknown_attribute", "quota_exceeded", "overloaded", ...ITEMS_FAULTS],
+  },
+  {
+    ...at("get", "/v0/models/{model_name}/items", "listItems"),
+    summary: "Lists changed and hidden items in the order of their ids",
+    description: "Changed values are listed until they are withdrawn, also those that the live version has overtaken.",
+    scope: "items",
+    parameters: [
+      { ...query("changed", z.literal("true"), "Only changed items can be listed."), isRequired: true },
+      query(
+        "limit",
+        z.int().min(1).max(LIST_LIMIT_MAX).default(LIST_LIMIT_DEFAULT),
+        "The largest number of items in an answer.",
+      ),
+      query("cursor", z.string().min(1).max(CURSOR_CHARACTERS_MAX), "The next_cursor of the answer before."),
+    ],
+    answers: [answer(200, ChangedItems, "Changed items. Without `next_cursor` there are no more.")],
+    problems: ["invalid_parameter", "missing_field", "unknown_field", "limit_out_of_range", ...ITEMS_FAULTS],
+  },
+  {
+    ...at("get", "/v0/models/{model_name}/items/{item_id}", "viewItem"),
+    summary: "Shows an item as rank calls see it",
+    description: "Each attribute has the value that counts and the value of the live version's data.",
+    scope: "items",
+    answers: [answer(200, ShownItem, "The item.")],
+    problems: ["invalid_parameter", "unknown_field", "item_not_found", ...ITEMS_FAULTS],
+  },
+];
