@@ -34,8 +34,8 @@ const BUCKET_MS_MAX = 10_000;
 const ALARM_MS = 2000;
 const RETRY_MS_MIN = 1000;
 const RETRY_MS_MAX = 10_000;
-/** How long a replaced base stays: an edge may have read the head that names it. */
-const BASE_KEPT_MS = 10 * 60_000;
+/** How long a replaced base stays: an edge may have read the head that names it, and a backup may have an older state of this object. */
+const BASE_KEPT_MS = 3_600_000;
 /** How often an object without changes checks that its model still exists. */
 const UPKEEP_MS = 24 * 3_600_000;
 

@@ -99,6 +99,14 @@ test("a service keeps what it has answered over kill -9, and over a backup into 
     expect((await call(key, "/v0/events", { events })).body).toEqual({ accepted: 1, duplicates: 0 });
     expect((await call(key, rankPath)).headers.get("x-events")).toBe(String(i + 1));
   }
+  const [hidden] = (await call(key, rankPath)).body as string[];
+  const itemsPath = "/v0/models/shop/items";
+  const change = async (item_id: string, isHidden: boolean) =>
+    (await call(key, itemsPath, { items: [{ item_id, hidden: isHidden }] }, "PATCH")).body;
+  expect(await change(hidden!, true)).toEqual({ changed: 1, ignored: 0 });
+  // The other process reads the change within ten seconds.
+  const lists = async () => Promise.all(Array.from({ length: 6 }, async () => (await call(key, rankPath)).body));
+  await expect.poll(async () => (await lists()).flat(), { timeout: 12_000 }).not.toContain(hidden);
   const list = (await call(key, rankPath)).body;
   expect(list).toHaveLength(5);
 
@@ -130,8 +138,14 @@ test("a service keeps what it has answered over kill -9, and over a backup into 
   expect((await call(key, "/v0/models/shop")).body).toMatchObject({ status: "ACTIVE" });
   expect((await call(key, "/v0/models/shop/train", undefined, "POST")).status).toBe(202);
 
+  // The changed items are in the backup: the next change, which writes all of them again, brings none back.
+  expect((await call(key, `${itemsPath}?changed=true`)).body.items).toMatchObject([{ item_id: hidden, hidden: true }]);
+  expect(await change(list[0], false)).toEqual({ changed: 1, ignored: 0 });
+  expect((await lists()).flat()).not.toContain(hidden);
+
   // What is not for callers stays inside.
   expect((await call(key, "/objects/EVENTS/main%2F0-0/liveEvents", [])).status).toBe(404);
+  expect((await call(key, "/objects/ITEMS/main%2Fshop/list", [])).status).toBe(404);
   expect((await call(key, "/operator/backup", {})).status).toBe(404);
   const again = await runToEnd("backup-cli", "restore", "--dir", dir("two"), "--from", join(folder, "saved.tgz"));
   expect(again).toMatchObject({ code: 1, text: expect.stringContaining("has a service already") });
