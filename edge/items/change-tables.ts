@@ -2,6 +2,7 @@
  * The tables of a model's changed items. A row of `items` is one item that was ever changed, with all that is known of its changes.
  * `seq` is the number of its last change, so the items that are not in the base file have higher numbers than the base.
  */
+import type { AttributeValue } from "../../shared/attribute-values.ts";
 import type { ItemId } from "../../shared/ids.ts";
 import { type ItemState, isChanged, lastChangeOf } from "../../shared/items/change-items.ts";
 import type { ChangedItem } from "../../shared/items/changes-file.ts";
@@ -26,6 +27,8 @@ const SCHEMA = `
  */
 type NumberName = "seq" | "written" | "base_seq" | "forgets" | "base_forgets" | "count" | "bytes";
 type TextName = "customer" | "model_name" | "mark" | "base";
+
+const PART_ROWS = 1000;
 
 type Row = { readonly id: ItemId; readonly seq: number; readonly state: string };
 
@@ -61,25 +64,30 @@ export class ChangeTables {
 
   stateOf(id: ItemId): ItemState | undefined {
     const [row] = this.query<Row>("SELECT state FROM items WHERE id = ?", id);
-    return row && (JSON.parse(row.state) as ItemState);
+    return row && stateIn(row.state);
   }
   store({ id, state }: StoredItem, seq: number): void {
-    const [text, isShown] = [JSON.stringify(state), isChanged(state) ? 1 : 0];
+    const [text, isShown] = [textOf(state), isChanged(state) ? 1 : 0];
     const lastAt = Math.floor(lastChangeOf(state));
     this.query("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?)", id, seq, isShown, lastAt, text);
   }
   /** Changed items in the order of their ids. */
   listed(after: string, limit: number): StoredItem[] {
     const text = "SELECT id, state FROM items WHERE is_changed = 1 AND id > ? ORDER BY id LIMIT ?";
-    return this.query<Row>(text, after, limit).map(({ id, state }) => ({ id, state: JSON.parse(state) as ItemState }));
+    return this.query<Row>(text, after, limit).map(({ id, state }) => ({ id, state: stateIn(state) }));
   }
   /** The items that changed after a number, at most `limit`, also those that have the source's values again. */
   changedAfter(seq: number, limit: number): ChangedItem[] {
     return this.query<Row>("SELECT id, state FROM items WHERE seq > ? LIMIT ?", seq, limit).map(changedItem);
   }
-  /** Every item that differs from its source. */
-  allChanged(): ChangedItem[] {
-    return this.query<Row>("SELECT id, state FROM items WHERE is_changed = 1").map(changedItem);
+  /** Every item that differs from its source, in the order of ids. They are read in parts: all at once would be 100 MB. */
+  *allChanged(): Generator<ChangedItem> {
+    const text = "SELECT id, state FROM items WHERE is_changed = 1 AND id > ? ORDER BY id LIMIT ?";
+    let rows = this.query<Row>(text, "", PART_ROWS);
+    while (rows.length > 0) {
+      yield* rows.map(changedItem);
+      rows = this.query<Row>(text, rows.at(-1)!.id, PART_ROWS);
+    }
   }
   /** Counts the rows again, after some were deleted. */
   recount(): void {
@@ -95,8 +103,21 @@ export class ChangeTables {
   }
 }
 
+/** A state as text. It is a list without names of fields, since there may be 200,000 of them. */
+export function textOf({ hidden, hiddenAt, withdrawnAt, values }: ItemState): string {
+  const named = Object.entries(values).map(([name, { value, at }]) => [name, [value, at]]);
+  return JSON.stringify([hidden ? 1 : 0, hiddenAt, withdrawnAt, Object.fromEntries(named)]);
+}
+
+export function stateIn(text: string): ItemState {
+  const [hidden, hiddenAt, withdrawnAt, values] = JSON.parse(text) as StateList;
+  const named = Object.entries(values).map(([name, [value, at]]) => [name, { value, at }]);
+  return { hidden: hidden === 1, hiddenAt, withdrawnAt, values: Object.fromEntries(named) as ItemState["values"] };
+}
+type StateList = [0 | 1, number | null, number | null, Record<string, [AttributeValue | null, number]>];
+
 function changedItem({ id, state }: Row): ChangedItem {
-  const { hidden, values } = JSON.parse(state) as ItemState;
+  const { hidden, values } = stateIn(state);
   const named = Object.entries(values).map(([name, { value, at }]) => [name, { value, at: Math.floor(at / 1000) }]);
   return { id, hidden, values: Object.fromEntries(named) as ChangedItem["values"] };
 }

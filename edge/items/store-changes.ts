@@ -2,7 +2,7 @@
 import { changedState, type ItemState, isChanged, UNCHANGED_ITEM } from "../../shared/items/change-items.ts";
 import { CHANGED_ITEMS_MAX } from "../../shared/items/changes-file.ts";
 import { MEGABYTE } from "../../shared/memory-cost.ts";
-import type { ChangeTables } from "./change-tables.ts";
+import { type ChangeTables, stateIn, textOf } from "./change-tables.ts";
 import type { Bound, ChangedModel, NewChange, Stored } from "./item-changes-rpc.ts";
 
 /** The files of changes name no more attributes. */
@@ -72,7 +72,7 @@ function storeChanges(tables: ChangeTables, changes: readonly NewChange[]): Stor
   return { changed, ignored: changes.length - changed };
 }
 
-const sizeOf = (state: ItemState) => JSON.stringify(state).length;
+const sizeOf = (state: ItemState) => textOf(state).length;
 
 /** Removes values that the live version's data have overtaken. Returns whether there were any. */
 function forgetOvertaken(tables: ChangeTables, fromSeconds: number): boolean {
@@ -80,7 +80,7 @@ function forgetOvertaken(tables: ChangeTables, fromSeconds: number): boolean {
   const rows = tables.query<{ id: string; state: string }>("SELECT id, state FROM items WHERE is_changed = 1");
   const used = new Set<string>();
   for (const { id, state: text } of rows) {
-    const state = JSON.parse(text) as ItemState;
+    const state = stateIn(text);
     const entries = Object.entries(state.values);
     const kept = entries.filter(([, { at }]) => at >= fromSeconds * 1000);
     for (const [name] of kept) used.add(name);
@@ -88,7 +88,7 @@ function forgetOvertaken(tables: ChangeTables, fromSeconds: number): boolean {
     isForgotten = true;
     const left = { ...state, values: Object.fromEntries(kept) };
     const isLeft = isChanged(left) ? 1 : 0;
-    tables.query("UPDATE items SET state = ?, is_changed = ? WHERE id = ?", JSON.stringify(left), isLeft, id);
+    tables.query("UPDATE items SET state = ?, is_changed = ? WHERE id = ?", textOf(left), isLeft, id);
   }
   if (!isForgotten) return false;
   tables.query("DELETE FROM attributes WHERE name NOT IN (SELECT value FROM json_each(?))", JSON.stringify([...used]));

@@ -64,34 +64,56 @@ const Metadata = z.object({
 });
 const Value = z.union([z.string(), z.number(), z.boolean(), z.array(z.string()), z.null()]);
 
-/** @param items With distinct ids. */
-export function encodeItemChanges(items: readonly ChangedItem[], base: Descriptor | null): Uint8Array {
-  assert(items.length <= CHANGED_ITEMS_MAX, `at most ${CHANGED_ITEMS_MAX} changed items, found ${items.length}`);
-  const ids = packStrings(items.map(({ id }) => id));
-  const attributes = [...new Set(items.flatMap(({ values }) => Object.keys(values)))].sort();
+type AttributeEntries = {
+  readonly rows: number[];
+  readonly at: number[];
+  readonly codes: number[];
+  /** The code of each distinct value, by its JSON text. */
+  readonly codeOf: Map<string, number>;
+};
+
+/** @param items With distinct ids. They are read once, so that 200,000 of them need not be in memory together. */
+export function encodeItemChanges(items: Iterable<ChangedItem>, base: Descriptor | null): Uint8Array {
+  const [texts, hiddenOf]: [string[], number[]] = [[], []];
+  const entriesOf = new Map<string, AttributeEntries>();
+  for (const { id, hidden, values } of items) {
+    for (const [name, { value, at }] of Object.entries(values)) {
+      const entries = entriesOf.get(name) ?? { rows: [], at: [], codes: [], codeOf: new Map() };
+      entriesOf.set(name, entries);
+      addEntry(entries, { row: texts.length, value, at });
+    }
+    texts.push(id);
+    hiddenOf.push(hidden ? 1 : 0);
+  }
+  assert(texts.length <= CHANGED_ITEMS_MAX, `at most ${CHANGED_ITEMS_MAX} changed items, found ${texts.length}`);
+  const ids = packStrings(texts);
+  const attributes = [...entriesOf.keys()].sort();
   const arrays: Record<string, TypedArray> = {
     ids: ids.bytes,
     ids_start: ids.start,
-    hidden: Uint8Array.from(items, ({ hidden }) => (hidden ? 1 : 0)),
+    hidden: Uint8Array.from(hiddenOf),
   };
   for (const [i, name] of attributes.entries()) {
-    const entries = items.flatMap(({ values }, row) =>
-      Object.hasOwn(values, name) ? [{ row, ...values[name]! }] : [],
-    );
-    const codeOf = new Map<string, number>();
-    const codes = entries.map(({ value }) => {
-      const text = JSON.stringify(value);
-      if (!codeOf.has(text)) codeOf.set(text, codeOf.size);
-      return codeOf.get(text)!;
-    });
-    const texts = packStrings([...codeOf.keys()]);
-    arrays[`${i}.rows`] = Uint32Array.from(entries, ({ row }) => row);
-    arrays[`${i}.at`] = Uint32Array.from(entries, ({ at }) => at);
+    const { rows, at, codes, codeOf } = entriesOf.get(name)!;
+    const values = packStrings([...codeOf.keys()]);
+    arrays[`${i}.rows`] = Uint32Array.from(rows);
+    arrays[`${i}.at`] = Uint32Array.from(at);
     arrays[`${i}.codes`] = Uint32Array.from(codes);
-    arrays[`${i}.values`] = texts.bytes;
-    arrays[`${i}.values_start`] = texts.start;
+    arrays[`${i}.values`] = values.bytes;
+    arrays[`${i}.values_start`] = values.start;
   }
   return encodeContainer({ kind: KIND, metadata: { base, attributes }, arrays });
+}
+
+type Entry = { readonly row: number; readonly value: AttributeValue | null; readonly at: number };
+
+function addEntry({ rows, at: times, codes, codeOf }: AttributeEntries, { row, value, at }: Entry): void {
+  const text = JSON.stringify(value);
+  const code = codeOf.get(text) ?? codeOf.size;
+  codeOf.set(text, code);
+  rows.push(row);
+  times.push(at);
+  codes.push(code);
 }
 
 /** Throws FormatError. */

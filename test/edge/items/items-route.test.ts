@@ -230,6 +230,22 @@ test("a new model with the name of a deleted one has none of its changes", async
   expect(await list({})).not.toContain("i2");
 });
 
+test("with caches on, the isolate that made a change shows it at once", async () => {
+  const cached = await startEdge({ vars: { POINTER_CACHE_SECONDS: 4, KEY_CACHE_SECONDS: 25 } });
+  try {
+    await cached.publish();
+    const ids = async () => (await (await cached.call("/v0/models/shop/rank")).json()) as string[];
+    for (const id of await ids()) {
+      const body = { items: [{ item_id: id, hidden: true }] };
+      await cached.call("/v0/models/shop/items", { method: "PATCH", body });
+      expect(await ids()).not.toContain(id);
+    }
+    expect(await ids()).toEqual([]);
+  } finally {
+    await cached.stop();
+  }
+});
+
 test("without the binding, changing items is 503 and ranking goes on", async () => {
   const old = await startEdge({ hasItems: false, vars: { ITEMS_TIMEOUT_MS: 100 } });
   try {
