@@ -64,7 +64,7 @@ const Settings = z.object({
   EVENTS_TIMEOUT_MS: whole(50, 10_000).default(2000),
   /** Rank without live events when they cannot be read, instead of answering 503. */
   SERVE_WITHOUT_EVENTS: Flag.default(false),
-  /** Timeout of a request's call to the object with a model's changed items. */
+  /** Timeout of a request's call to the object with a model's changed items, which waits up to 1.5 s for the bucket. */
   ITEMS_TIMEOUT_MS: whole(50, 20_000).default(5000),
   /** Longest time until a shard exports an event to the bucket, where the trainer finds it. */
   EVENT_EXPORT_SECONDS: whole(1, 3600).default(60),

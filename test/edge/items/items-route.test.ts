@@ -7,7 +7,8 @@ import { type EdgeWorld, startEdge } from "../../fixtures/edge-world.ts";
 
 let edge: EdgeWorld;
 beforeAll(async () => {
-  edge = await startEdge({ vars: { ITEMS_TIMEOUT_MS: 1000, READ_TIMEOUT_MS: 300 } });
+  // Longer than the 1.5 s that an object waits for the bucket before it answers.
+  edge = await startEdge({ vars: { ITEMS_TIMEOUT_MS: 3000, READ_TIMEOUT_MS: 300 } });
 });
 afterAll(() => edge?.stop());
 afterEach(() => edge.inject(undefined));

@@ -129,6 +129,7 @@ test.each([
   ["issue --customer acme --origins shop.example", "--origins must be like https://shop.example"],
   ["issue --customer acme --origins https://shop.example/", "--origins must be like"],
   ["issue --customer acme --origins https://shop.example --scopes rank,manage", "may not have the scope manage"],
+  ["issue --customer acme --origins https://shop.example --scopes items", "may not have the scope items"],
   ["issue --customer acme --sign-users", "--sign-users needs --origins"],
   ["issue --customer acme --expires soon", "--expires must be like"],
   ["issue --customer acme --expires 5", "--expires must be like"],
