@@ -164,6 +164,8 @@ const SourceFacts = z.object({
   rows: z.number(),
   /** How many rows have a value, by attribute. */
   attributes: z.record(z.string(), z.number()).optional(),
+  /** Rows of items that interactions have too. */
+  chosen: z.number().optional(),
 });
 export type SourceFacts = z.infer<typeof SourceFacts>;
 

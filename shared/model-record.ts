@@ -51,6 +51,7 @@ export const DataSummary = z.strictObject({
     .meta({ description: "Rows left out, by reason; warnings say what each reason means." }),
   duplicate_rows: z.number(),
   catalog_items: z.number().optional().meta({ description: "Items in the source of items. Absent without one." }),
+  chosen_catalog_items: z.number().optional().meta({ description: "Those of them that interactions have too." }),
   /** Rows of erased users; absent if no user was erased. */
   erased_rows: z.number().optional(),
   events: z.number().optional().meta({

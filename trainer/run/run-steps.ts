@@ -131,7 +131,12 @@ export function sourceFacts({ job: { spec } }: Run, { summary }: RunData): NonNu
   return {
     interactions: { digest: digestOf(interaction.source), rows: summary.interactions },
     ...(item.source && {
-      items: { digest: digestOf(item.source), rows: summary.catalog_items ?? 0, attributes: present },
+      items: {
+        digest: digestOf(item.source),
+        rows: summary.catalog_items ?? 0,
+        attributes: present,
+        chosen: summary.chosen_catalog_items,
+      },
     }),
   };
 }

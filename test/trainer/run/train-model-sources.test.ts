@@ -60,6 +60,10 @@ test("a source that has lost rows or values is refused, the live version stays, 
     [{ rows: 30 }, "The source of interactions has 30 rows, and had 400"],
     [{ catalog: items(15) }, "The source of items has 15 rows, and had 40"],
     [{ catalog: [] }, "The source of items has 0 rows, and had 40"],
+    [
+      { catalog: items(40).map((row) => `x${row}`) },
+      "The source of items has 0 items that were interacted with, and had 40",
+    ],
     [{ catalog: items(40, "") }, 'No row of the source of items has a value of "stock" any more'],
   ];
   for (const [smaller, reason] of losses) {

@@ -9,9 +9,9 @@ const POSITIVES_MIN = 1;
  * Decides whether a challenger may go live, with the reasons in words.
  *
  * A challenger is refused when its mean is not above popularity's, when its paired 95 % interval to the live version is below 0, or when
- * a source has lost more than half of its rows or all values of an attribute since the live version. The live version is represented by
- * its method and settings, fitted on the same training part, because its published file may have learnt from the validation part. Without
- * such a fit, it is not compared, and the notes say so.
+ * a source has lost more than half of its rows or of its chosen items, or all values of an attribute, since the live version. The live
+ * version is represented by its method and settings, fitted on the same training part, because its published file may have learnt from the
+ * validation part. Without such a fit, it is not compared, and the notes say so.
  *
  * @param challenger The report of the selection that made it.
  * @param live The stored report of the live version; undefined when there is none.
@@ -85,6 +85,9 @@ function shrunkenReasons({ sources: now }: EvaluationReport, { sources: before }
         ? [`The source of ${what} has ${ours.rows} rows, and had ${theirs.rows} when the live version was made.`]
         : []),
       ...(emptied.length > 0 && ours.rows > 0 ? [noValue] : []),
+      ...((ours.chosen ?? 0) < SHRUNK_FRACTION * (theirs.chosen ?? 0) && ours.rows > 0
+        ? [`The source of ${what} has ${ours.chosen ?? 0} items that were interacted with, and had ${theirs.chosen}.`]
+        : []),
     ];
   });
 }

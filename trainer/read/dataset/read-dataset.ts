@@ -72,7 +72,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
     progress({ detail: "reading attributes" });
     const { itemCount, userCount } = interactions;
     const itemAttributes = await attributesOf(staging, staged.items, { what: "item", count: itemCount });
-    const withdrawn = await withdrawnItems(staging, staged.items, spec.schema.item);
+    const compared = await withdrawnItems(staging, staged.items, spec.schema.item);
     const userAttributes = await attributesOf(staging, staged.users, { what: "user", count: userCount });
     const userValues = await valuesOf(staging, staged.users, userAttributes, options);
     const dataset: Dataset = {
@@ -82,7 +82,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
       itemIdType: staged.interactions.itemIdType,
       itemAttributes: itemAttributes.columns,
       userAttributes: userAttributes.columns,
-      ...(withdrawn && { withdrawn: withdrawn.flags }),
+      ...(compared?.withdrawn && { withdrawn: compared.withdrawn.flags }),
     };
     const summary: DataSummary = {
       ...countsOf(interactions),
@@ -91,7 +91,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
         Object.entries(staged.report.rejected).map(([reason, { count }]) => [reason, count]),
       ),
       duplicate_rows: duplicates,
-      ...(staged.items && { catalog_items: staged.items.rows }),
+      ...(staged.items && { catalog_items: staged.items.rows, chosen_catalog_items: compared!.chosen }),
       ...(options.erased && { erased_rows: staged.erasedRows }),
       ...(staged.sources.length > 0 && { sources: [...staged.sources] }),
       item_attributes: [...itemAttributes.descriptions],
@@ -100,7 +100,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
         ...staged.warnings,
         ...warningsOf(interactions, staged.report, counts),
         ...aboutIds.map(({ message }) => message),
-        ...(withdrawn ? [withdrawn.warning] : []),
+        ...(compared?.withdrawn ? [compared.withdrawn.warning] : []),
         ...itemAttributes.warnings,
         ...userAttributes.warnings,
       ].slice(0, WARNINGS_MAX),
