@@ -33,17 +33,21 @@ export type FitToBound = { readonly method: Method; readonly params: Params };
 /** The sample of users is not made smaller than this; the fit is then tried although it is predicted not to fit. */
 const USERS_MIN = 1000;
 
-/**
- * The data that the chosen method can learn from within the memory and the seconds: all users, or a half, a quarter, … of the users.
- *
- * @param secondsHard Timeout of the fit.
- */
+export type FitBudget = DataBudget & {
+  /** MB that the process has left beyond what it really holds. Absent: as `memoryMbMax` says. */
+  readonly memoryMbFree?: (() => number) | undefined;
+  /** Timeout of the fit. */
+  readonly secondsHard: number;
+};
+
+/** The data that the chosen method can learn from within the memory and the seconds: all users, or a half, a quarter, … of the users. */
 export function dataForFit(
   { method, params }: FitToBound,
   whole: Dataset,
-  { memoryMbMax, seed, secondsHard }: DataBudget & { readonly secondsHard: number },
+  { memoryMbMax, memoryMbFree, seed, secondsHard }: FitBudget,
 ): Dataset {
-  const leftMb = Math.max(0, memoryMbMax - (2 * interactionBytes(whole)) / 1e6);
+  const plannedMb = memoryMbMax - (2 * interactionBytes(whole)) / 1e6;
+  const leftMb = Math.max(0, Math.min(plannedMb, memoryMbFree?.() ?? Number.POSITIVE_INFINITY));
   let data = whole;
   for (let fraction = 0.5; data.userCount > USERS_MIN; fraction /= 2) {
     const { memoryMb, seconds } = method.cost(data, params);

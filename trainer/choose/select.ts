@@ -49,6 +49,8 @@ export type SelectInput = {
   readonly secondsMax: number;
   /** Memory of the whole run, the dataset included. */
   readonly memoryMbMax: number;
+  /** Names of methods that are not tried, because an earlier attempt exceeded its memory with them. */
+  readonly tooLarge?: readonly string[] | undefined;
   readonly budget: ServingBudget;
   readonly seed: number;
   readonly signal: AbortSignal;
@@ -56,6 +58,8 @@ export type SelectInput = {
   readonly clock: () => number;
   /** `fraction` is 0…1 of the selection. */
   readonly progress: (fraction: number, detail: string) => void;
+  readonly memoryMbFree?: TrialContext["memoryMbFree"];
+  readonly onTry?: TrialContext["onTry"];
   /** Method and settings of the live version, which are tried like all others. */
   readonly live?: Choice | undefined;
   /** Attribute values that users share, to rank for users without a history. Absent: such users get the popular items. */
@@ -104,6 +108,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
     context: { ...context, parts },
     secondsLeft: () => Math.max(0, secondsMax - (input.clock() - begin)),
     tried: [],
+    tooLarge: input.tooLarge ?? [],
   };
   const hasUsers = ownersOf(validation.split.cases, validation.positions).size >= USERS_MIN;
   const positions = hasUsers ? await tryAll(state) : validation.positions;
@@ -246,10 +251,10 @@ function familiesOf(trials: readonly Trial[], discarded: readonly Discarded[], m
 }
 
 function trialContext(input: SelectInput): TrialContext {
-  const { budget, memoryMbMax, seed, signal, clock, progress, includeSeen = false } = input;
+  const { budget, memoryMbMax, memoryMbFree, onTry, seed, signal, clock, progress, includeSeen = false } = input;
   const { metric = OBJECTIVE_DEFAULT, cutOffs = CUT_OFFS } = input;
   const all = [...new Set([...cutOffs, cutOffOf(metric)])].sort((a, b) => a - b);
-  return { budget, memoryMbMax, seed, signal, clock, progress, includeSeen, cutOffs: all };
+  return { budget, memoryMbMax, memoryMbFree, onTry, seed, signal, clock, progress, includeSeen, cutOffs: all };
 }
 
 function warningsOf({ live, methods }: SelectInput): string[] {

@@ -33,6 +33,7 @@ import type { ObjectStore } from "../store/object-store.ts";
 import { publish } from "../store/publish.ts";
 import { sweep } from "../store/sweep.ts";
 import type { BuiltVersion } from "../store/version-files.ts";
+import { freeMemory } from "./free-memory.ts";
 import { orNotEnough } from "./not-enough-events.ts";
 import { scenarioWarnings } from "./scenario-warnings.ts";
 import { creationMs } from "./stored-state.ts";
@@ -47,6 +48,8 @@ export type TrainDeps = {
   readonly clock: () => number;
   readonly report: StageReporter;
   readonly onData: (data: DataSummary) => void;
+  /** Told which method the run tries next; undefined when it tries none any more. */
+  readonly onTry?: ((method: string | undefined) => void) | undefined;
   /** True while this run still owns the model's lease. Checked before the version goes live and before each deletion of a sweep. */
   readonly ownsLease?: (() => Promise<boolean>) | undefined;
   /** Called with errors of a removal or clean-up, which do not fail the run. */
@@ -180,6 +183,9 @@ export async function chooseModel(
     ...(spec.objective && { metric: spec.objective.metric as MetricAtK, coverageMin: spec.objective.coverage_min }),
     secondsMax: fitSeconds(learnt.items.length, settings.fitSecondsMax),
     memoryMbMax,
+    memoryMbFree: freeMemory(settings.memoryMbMax),
+    tooLarge: settings.tooLarge,
+    onTry: deps.onTry,
     budget: { weightBytesMax: settings.weightBytesMax },
     seed: settings.seed,
     signal: deps.signal,
@@ -207,6 +213,8 @@ export function fitOnAllData({ job: { settings }, deps }: Run, data: RunData, se
     context: {
       budget: { weightBytesMax },
       memoryMbMax,
+      memoryMbFree: freeMemory(settings.memoryMbMax),
+      onTry: deps.onTry,
       seed,
       signal: deps.signal,
       clock: deps.clock,

@@ -33,6 +33,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
   const live = await liveReport(deps.store, run.model);
   const selection = await chooseModel(run, data, live);
   const final = await fitOnAllData(run, data, selection);
+  deps.onTry?.(undefined);
 
   stage.enter("EVALUATING");
   const measured = { ...selection.report, sources: sourceFacts(run, data) };

@@ -39,6 +39,7 @@ async function perform(job: TrainingJob): Promise<RunMessage> {
       clock,
       report,
       onData: (data) => send({ kind: "data", data }),
+      onTry: (method) => send({ kind: "trying", method }),
       ownsLease: () => checkLease(process, stop.signal),
       onCleanupError: (error) => console.error("A removal of old or erased data failed:", error),
       onErasedRemoved: () => send({ kind: "erased_removed" }),

@@ -32,6 +32,8 @@ export type TrainingSettings = {
   readonly seed: number;
   readonly fitSecondsMax: number;
   readonly memoryMbMax: number;
+  /** Methods with which an earlier attempt of this run exceeded its memory. They are not tried again. */
+  readonly tooLarge?: readonly string[];
   /** Bytes that the run may have in both folders together. Management ends a process that has more. */
   readonly diskBytesMax: number;
   readonly rejectedFractionMax: number;
@@ -48,6 +50,8 @@ export type TrainingSettings = {
 export type RunMessage =
   | { readonly kind: "progress"; readonly state: TrainingState; readonly progress: Progress }
   | { readonly kind: "data"; readonly data: DataSummary }
+  /** The method that is tried next; absent: none any more. */
+  | { readonly kind: "trying"; readonly method?: string | undefined }
   /** What was due of ErasureJob is done. */
   | { readonly kind: "erased_removed" }
   /** Asks whether this run still owns the model's lease. The reply is a LeaseAnswer. */

@@ -37,6 +37,10 @@ test.each([
   expect(users).toBeGreaterThan((0.9 * 8000) / part);
   expect(users).toBeLessThan((1.1 * 8000) / part);
 });
+test("a fit learns from fewer users where the process holds more than planned", () => {
+  const budget = { memoryMbMax: 100, memoryMbFree: () => 50, seed: 1, secondsHard: 60 };
+  expect(dataForFit({ method, params: { mb: 90 } }, shop, budget).userCount).toBeLessThan(4400);
+});
 test("a fit that never fits is tried with few users", () => {
   const users = usedFor({ mb: 1e9 }).userCount;
   expect(users).toBeGreaterThan(300);

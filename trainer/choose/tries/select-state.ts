@@ -3,8 +3,8 @@ import { FINAL_FIT_FRACTION } from "../budget.ts";
 import { type MetricAtK, secondsPerList } from "../evaluate/evaluate.ts";
 import type { Validation } from "../splits/validation.ts";
 import { type Candidate, type Choice, choiceOf, isSameChoice } from "./candidate.ts";
-import { type Discarded, dropped, failed } from "./discarded.ts";
-import type { FittedParts } from "./fitted-parts.ts";
+import { type Discarded, dropped, failed, leftOut } from "./discarded.ts";
+import { type FittedParts, separateParts } from "./fitted-parts.ts";
 import { byMetric, meanOf, runTrial, type Trial, type TrialContext } from "./trial.ts";
 
 /** The state that all steps of one selection share. */
@@ -23,6 +23,8 @@ export type SelectState = {
   readonly secondsLeft: () => number;
   /** The trials on all training users, the best first, all evaluated on the same cases. */
   readonly tried: Trial[];
+  /** Methods that are not tried (SelectInput). */
+  readonly tooLarge: readonly string[];
   /** Settings that are out of the race. Every step adds to the list. */
   readonly discarded: Discarded[];
 };
@@ -63,7 +65,7 @@ export function obstacle(state: SelectState, candidate: Candidate): string | und
   const { parts } = context;
   const missing = parts.missing(candidate).map(({ method, params }) => method.cost(validation.train, params).memoryMb);
   const memoryMb = Math.max(0, ...missing);
-  const memoryMbMax = Math.max(0, context.memoryMbMax - parts.heldMb());
+  const memoryMbMax = memoryMbLeft(context);
   if (memoryMb > memoryMbMax) {
     return `needs about ${Math.round(memoryMb)} MB of memory to fit, and may use ${Math.round(memoryMbMax)} MB`;
   }
@@ -77,7 +79,13 @@ export function obstacle(state: SelectState, candidate: Candidate): string | und
   return `needs about ${rounded(final)} for the final fit on all data, which may take ${rounded(finalMax)}`;
 }
 
+/** MB that one fit may take now: what the plan leaves beside the fitted parts, but no more than the process really has left. */
+const memoryMbLeft = ({ memoryMbMax, memoryMbFree, parts }: SelectState["context"]) =>
+  Math.max(0, Math.min(memoryMbMax - parts.heldMb(), memoryMbFree?.() ?? Number.POSITIVE_INFINITY));
+
 const rounded = (seconds: number) => `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+
+const TOO_LARGE = "left out: an earlier attempt of this run exceeded its memory while it was tried";
 
 export type TryOptions = {
   /** A sample of the training users; absent: all of them. */
@@ -94,8 +102,12 @@ export async function tryCandidate(
   candidate: Candidate,
   { sample, secondsMax, secondsHard }: TryOptions,
 ): Promise<Trial | undefined> {
-  const { context, validation, positions, discarded, secondsLeft } = state;
+  const { context, validation, positions, discarded, secondsLeft, tooLarge } = state;
   const { train, split } = validation;
+  if ([candidate, ...separateParts(candidate)].some(({ method }) => tooLarge.includes(method.name))) {
+    discarded.push(leftOut(candidate, TOO_LARGE));
+    return undefined;
+  }
   const task = {
     data: sample?.data ?? train,
     trainFraction: sample?.fraction ?? 1,
@@ -105,7 +117,7 @@ export async function tryCandidate(
     secondsHard: secondsHard ?? secondsLeft(),
   };
   try {
-    const memoryMbMax = context.memoryMbMax - context.parts.heldMb();
+    const memoryMbMax = memoryMbLeft(context);
     return await runTrial(candidate, task, { ...context, memoryMbMax });
   } catch (error) {
     context.signal.throwIfAborted();

@@ -26,6 +26,10 @@ export type TrialContext = {
   readonly includeSeen: boolean;
   readonly budget: ServingBudget;
   readonly memoryMbMax: number;
+  /** MB that the process has left beyond what it really holds. Absent: as `memoryMbMax` says. */
+  readonly memoryMbFree?: (() => number) | undefined;
+  /** Told the name of the method before each fit, so that whoever ends the process for its memory knows it. */
+  readonly onTry?: ((method: string) => void) | undefined;
   readonly seed: number;
   readonly signal: AbortSignal;
   /** Seconds on a clock that never goes back. */
@@ -58,6 +62,7 @@ export async function fitCandidate(
   context: TrialContext,
 ): Promise<{ readonly fitted: FittedModel; readonly seconds: number }> {
   const begin = context.clock();
+  context.onTry?.(method.name);
   const fitted = await stoppedAfter(secondsHard, context, (signal) =>
     fitOrReuse(method, data, params, {
       random: seededRandom(context.seed, 17),

@@ -88,7 +88,12 @@ export async function superviseProcess(options: ProcessOptions): Promise<Process
 function startProcess({ program, environment, memoryMbMax }: ProcessOptions): ChildProcess {
   const watch = new URL("./parent-watch.ts", import.meta.url).href;
   const child = fork(program, [], {
-    execArgv: [`--max-old-space-size=${memoryMbMax}`, "--disable-warning=ExperimentalWarning", `--import=${watch}`],
+    execArgv: [
+      `--max-old-space-size=${memoryMbMax}`,
+      "--expose-gc",
+      "--disable-warning=ExperimentalWarning",
+      `--import=${watch}`,
+    ],
     env: { ...environment, SHORTLIST_PARENT_PID: String(process.pid) },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });

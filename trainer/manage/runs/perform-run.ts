@@ -11,7 +11,7 @@ import { errorForLog, type Log } from "../../log/log.ts";
 import { redacted, secretsIn } from "../../log/redaction.ts";
 import { customerSettings } from "../../read/customer-settings.ts";
 import { NOT_ENOUGH_EVENTS } from "../../run/not-enough-events.ts";
-import type { RunMessage, TrainingJob } from "../../run/training-run.ts";
+import type { RunMessage, TrainingJob, TrainingSettings } from "../../run/training-run.ts";
 import { type RunSettings, type Settings, storeEnvironment } from "../../settings.ts";
 import type { BucketGrants } from "../../store/bucket-grants.ts";
 import { writeLearntMarks } from "../../store/learnt-marks.ts";
@@ -49,6 +49,8 @@ export type RunContext = {
 };
 
 const RETRY_SECONDS_MAX = 3600;
+/** How many methods a run may leave out, one after another, because it exceeded its memory with them. */
+const TOO_LARGE_MAX = 3;
 /** Extra seconds of access to the bucket after the time limit of a run. */
 const GRANT_GRACE_SECONDS = 60;
 
@@ -117,33 +119,43 @@ async function attemptRun(model: Model, claim: Claim, context: AttemptContext): 
     const salt = await context.erasures.prepareList(model.customer); // the process leaves out the users on the list
     const isColliding = model.failure?.code === "user_hash_collision"; // the attempt before
     const erasure = { salt: isColliding ? null : salt, dueMs: await context.deadlines.dueFor(model.customer) };
-    const prepared = await prepareRun(model, { runId: claim.runId, erasure, ignored: claim.ignored }, context);
-    if (prepared.disk.bytesMax === 0) {
-      log({ event: "run_postponed", level: "error", ...about, reason: "disk_reserve_reached" });
-      return diskReserved(settings.runs.diskReserveBytes);
+    const tooLarge: string[] = [];
+    for (let secondsLeft = settings.runs.secondsMax; ; ) {
+      const facts = { runId: claim.runId, erasure, ignored: claim.ignored, tooLarge };
+      const prepared = await prepareRun(model, facts, context);
+      if (prepared.disk.bytesMax === 0) {
+        log({ event: "run_postponed", level: "error", ...about, reason: "disk_reserve_reached" });
+        return diskReserved(settings.runs.diskReserveBytes);
+      }
+      const clean = <Value>(value: Value) => redacted(value, prepared.secrets);
+      const progress = progressWriter(claim, model, context);
+      const result = await runChild({
+        ...prepared,
+        program: context.program,
+        memoryMbMax: settings.runs.memoryMbMax,
+        secondsMax: secondsLeft,
+        signal: lease.signal,
+        onMessage: (message) => {
+          context.notes.add(message);
+          progress.write(cleaned(message, clean));
+        },
+        onErasedRemoved: () => void context.deadlines.noteRemoved(model, erasure.dueMs!),
+        ownsLease: lease.ownsLease,
+      });
+      await progress.end();
+      const { kind } = result.outcome;
+      const output = result.outputTail !== "" ? { output: clean(result.outputTail) } : {};
+      const level = kind === "failed" ? "warning" : "info";
+      const figures = { seconds: Math.round(result.seconds * 10) / 10, peak_mb: result.peakMb };
+      log({ event: "run_ended", level, ...about, outcome: kind, ...figures, ...output });
+      secondsLeft -= result.seconds;
+      const method = result.tooLarge;
+      if (method === undefined || tooLarge.includes(method) || tooLarge.length >= TOO_LARGE_MAX || secondsLeft < 1)
+        return cleaned(result.outcome, clean);
+      // Only a run whose data alone do not fit fails for its memory.
+      tooLarge.push(method);
+      log({ event: "run_repeated", level: "warning", ...about, without: tooLarge });
     }
-    const clean = <Value>(value: Value) => redacted(value, prepared.secrets);
-    const progress = progressWriter(claim, model, context);
-    const result = await runChild({
-      ...prepared,
-      program: context.program,
-      memoryMbMax: settings.runs.memoryMbMax,
-      secondsMax: settings.runs.secondsMax,
-      signal: lease.signal,
-      onMessage: (message) => {
-        context.notes.add(message);
-        progress.write(cleaned(message, clean));
-      },
-      onErasedRemoved: () => void context.deadlines.noteRemoved(model, erasure.dueMs!),
-      ownsLease: lease.ownsLease,
-    });
-    await progress.end();
-    const { kind } = result.outcome;
-    const output = result.outputTail !== "" ? { output: clean(result.outputTail) } : {};
-    const level = kind === "failed" ? "warning" : "info";
-    const figures = { seconds: Math.round(result.seconds * 10) / 10, peak_mb: result.peakMb };
-    log({ event: "run_ended", level, ...about, outcome: kind, ...figures, ...output });
-    return cleaned(result.outcome, clean);
   } catch (error) {
     log({ event: "run_error", level: "error", ...about, error: errorForLog(error) });
     if (error instanceof StoreError) return failed("store_unavailable", "The store of models does not answer.", true);
@@ -160,9 +172,13 @@ export type PreparedRun = {
   readonly disk: DiskLimit;
 };
 
+type RunFacts = Pick<TrainingJob, "runId" | "erasure"> &
+  Partial<Pick<Claim, "ignored">> &
+  Pick<TrainingSettings, "tooLarge">;
+
 export async function prepareRun(
   model: Model,
-  { runId, erasure, ignored }: Pick<TrainingJob, "runId" | "erasure"> & Partial<Pick<Claim, "ignored">>,
+  { runId, erasure, ignored, tooLarge }: RunFacts,
   { settings, folders, store, grants }: Pick<RunContext, "settings" | "folders" | "store" | "grants">,
 ): Promise<PreparedRun> {
   const { customer, modelName, spec } = model;
@@ -201,6 +217,7 @@ export async function prepareRun(
         edgeMemoryBytes: runs.edgeMemoryBytes,
         ignoreGate: runs.ignoreGate,
         ...(ignored && { ignored }),
+        ...(tooLarge && { tooLarge }),
       },
     },
     environment,

@@ -26,12 +26,15 @@ type Final = Extract<RunMessage, { kind: "published" | "refused" | "failed" }>;
 export type ChildResult = {
   /** `stopped`: by `signal`, or by a SIGTERM or SIGINT from outside. */
   readonly outcome: Final | { readonly kind: "stopped" };
+  /** The method that was being tried when the process exceeded its memory. Without it the run may succeed. */
+  readonly tooLarge: string | undefined;
   readonly seconds: number;
   readonly peakMb: number;
   readonly outputTail: string;
 };
 
 const GRACE_SECONDS = 5;
+const OUT_OF_MEMORY = "out_of_memory";
 const LESS_DATA = "Use less data, such as a shorter period in the query, or have the operator raise";
 const STAGES: Readonly<Partial<Record<TrainingState, Stage>>> = {
   TRAINING: "training",
@@ -42,9 +45,11 @@ const STAGES: Readonly<Partial<Record<TrainingState, Stage>>> = {
 /** Runs the job to its end. Never rejects for what the process does. */
 export async function runChild(options: ChildOptions): Promise<ChildResult> {
   const { job, signal, graceSeconds = GRACE_SECONDS } = options;
-  if (signal.aborted) return { outcome: { kind: "stopped" }, seconds: 0, peakMb: 0, outputTail: "" };
+  if (signal.aborted)
+    return { outcome: { kind: "stopped" }, tooLarge: undefined, seconds: 0, peakMb: 0, outputTail: "" };
   let stage: Stage = "fetching";
   let final: Final | undefined;
+  let trying: string | undefined;
   const end = await superviseProcess({
     ...options,
     input: job,
@@ -65,6 +70,10 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
         void accessTokenAnswer(job.connectorSettings).then(answer);
         return "more";
       }
+      if (message.kind === "trying") {
+        trying = message.method;
+        return "more";
+      }
       if (message.kind === "progress") stage = STAGES[message.state] ?? "fetching";
       if (message.kind === "progress" || message.kind === "data") {
         options.onMessage(message);
@@ -78,7 +87,9 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
   // A process that is being ended may report this as its failure, which is not the cause. A publication is final.
   const isSent = sent !== undefined && !(sent.kind === "failed" && end.ended !== "");
   const { seconds, peakMb, outputTail } = end;
-  return { outcome: isSent ? sent : outcomeOf(end, stage, options), seconds, peakMb, outputTail };
+  const outcome = isSent ? sent : outcomeOf(end, stage, options);
+  const isTooLarge = outcome.kind === "failed" && outcome.failure.code === OUT_OF_MEMORY;
+  return { outcome, tooLarge: isTooLarge ? trying : undefined, seconds, peakMb, outputTail };
 }
 
 /** The outcome of a process that ended without sending one. */
@@ -91,7 +102,7 @@ function outcomeOf(end: ProcessEnd, stage: Stage, limits: ChildOptions) {
   if (ended === "stopped") return { kind: "stopped" } as const;
   if (ended === "memory" || heapExhausted)
     return failed(
-      "out_of_memory",
+      OUT_OF_MEMORY,
       `The run needed more than ${limits.memoryMbMax} MB of memory. ${LESS_DATA} SHORTLIST_RUN_MEMORY_MB.`,
       false,
     );
@@ -129,6 +140,7 @@ const Metrics = z.looseObject({ method: z.string().max(100), baseline: z.record(
 const Message = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("progress"), state: TrainingState, progress: Progress }),
   z.object({ kind: z.literal("data"), data: DataSummary }),
+  z.object({ kind: z.literal("trying"), method: z.string().max(100).optional() }),
   z.object({ kind: z.literal("erased_removed") }),
   z.object({ kind: z.literal("owns_lease") }),
   z.object({ kind: z.literal("access_token") }),

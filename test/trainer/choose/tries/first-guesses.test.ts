@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { tryFirstGuesses } from "../../../../trainer/choose/tries/first-guesses.ts";
 import type { SelectState } from "../../../../trainer/choose/tries/select-state.ts";
+import type { TrialContext } from "../../../../trainer/choose/tries/trial.ts";
 import { blendOf } from "../../../../trainer/learn/blends.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import type { Method, Params } from "../../../../trainer/learn/model.ts";
@@ -40,9 +41,11 @@ const named = (
   };
   return method;
 };
-const tryIn = async (secondsMax: number, methods: Method[], changes: Partial<Pick<SelectState, "live">> = {}) => {
-  const clock = { context: { clock: () => now }, secondsLeft: () => secondsMax - now };
-  const state = await selectState(shop, methods, { ...clock, ...changes });
+type Changes = Partial<Pick<SelectState, "live" | "tooLarge">> & Pick<TrialContext, "memoryMbFree">;
+const tryIn = async (secondsMax: number, methods: Method[], changes: Changes = {}) => {
+  const { memoryMbFree, ...rest } = changes;
+  const clock = { context: { clock: () => now, memoryMbFree }, secondsLeft: () => secondsMax - now };
+  const state = await selectState(shop, methods, { ...clock, ...rest });
   await tryFirstGuesses(state);
   return state;
 };
@@ -72,6 +75,25 @@ test("a blend of fitted parts is left out if they could not be fitted on all dat
 test("where the best guess of a method does not fit, its next setting that does is tried", async () => {
   await tryIn(100, [named("dear", ({ lambda }) => (lambda === 1 ? 300 : 20)), named("cheap", 1)]);
   expect(order).toEqual(["cheap 1", "dear 2"]);
+});
+test("what needs more memory than the process has left is left out, with both figures", async () => {
+  const large = named("large", 1, { cost: () => ({ seconds: 1, memoryMb: 40 }) });
+  const { tried, discarded } = await tryIn(100, [large, named("small", 1)], { memoryMbFree: () => 39 });
+  expect(tried.map(({ method }) => method.name)).toEqual(["small"]);
+  expect(discarded[0]).toMatchObject({
+    method: "large",
+    reason: "needs about 40 MB of memory to fit, and may use 39 MB",
+  });
+});
+test("a method that an earlier attempt exceeded its memory with is not tried, alone or in a blend", async () => {
+  const [a, b] = [named("a", 1), named("b", 1)];
+  const parts = ["a", "b"].map((method) => ({ method, params: { lambda: 1 }, share: 1 }));
+  const { tried, discarded } = await tryIn(100, [a, b, blendOf({ a, b }, "sum", () => parts)], { tooLarge: ["a"] });
+  expect(tried.map(({ method }) => method.name)).toEqual(["b"]);
+  expect(order).toEqual(["b 1"]);
+  const reason = "left out: an earlier attempt of this run exceeded its memory while it was tried";
+  expect(discarded.map((one) => [one.method, one.reason])).toContainEqual(["a", reason]);
+  expect(discarded.map((one) => [one.method, one.reason])).toContainEqual(["sum", reason]);
 });
 test("where nothing fits, the cheapest is tried late", async () => {
   const large = named("large", 1, { cost: () => ({ seconds: 1, memoryMb: 400 }) });
