@@ -162,7 +162,7 @@ test("erased users are not learnt, and more events than memory are read through 
   const hashes = [await erasureHash(USER_SALT, "u0" as UserId)];
   await addErasedUsers(store, "acme", { salt: USER_SALT, hashes });
   const { history: all } = await train();
-  const { history: prepared, manifest, data } = await train({ nowMs: NOW + 1000, settings: { memoryMbMax: 0.005 } });
+  const { history: prepared, manifest, data } = await train({ nowMs: NOW + 1000, settings: { memoryMbMax: 0.0075 } });
   expect(data!.warnings[0]).toContain("DuckDB prepared them");
   expect(manifest.events!.learnt).toEqual({ "0-0": PAST.length });
   for (const history of [all, prepared]) {
@@ -224,7 +224,7 @@ test("events join the rows of another source", async () => {
   expect(await history("u0")).toEqual([...(await before("u0"))!, "i1"]);
   expect(await history("new")).toEqual(["brand-new"]);
   // The store prepares more rows than memory holds. Users and items that only events know are there too.
-  const settings = { memoryMbMax: 0.005 };
+  const settings = { memoryMbMax: 0.0075 };
   const large = await train({ ...joined(EVENTS_SCHEMA.interaction.events), nowMs: NOW + 2000, settings });
   expect(large.data!.warnings[0]).toContain("DuckDB prepared them");
   expect(large.manifest.item_count).toBe(manifest.item_count);
@@ -242,7 +242,7 @@ test("a file of types of events is learnt with what types count, also beyond mem
   const { data, history } = await train(options);
   const positives = rows.filter((row) => !row.endsWith("view")).length + 1;
   expect(data).toMatchObject({ interactions: PAST.length + 1, positives });
-  const large = await train({ ...options, nowMs: NOW + 2000, settings: { memoryMbMax: 0.005 } });
+  const large = await train({ ...options, nowMs: NOW + 2000, settings: { memoryMbMax: 0.0075 } });
   expect(large.data!.warnings[0]).toContain("DuckDB prepared them");
   expect(large.data!.positives).toBe(positives - 1); // without those of joined events
   expect((await large.history("u0"))!.at(-1)).toBe((await history("u0"))!.at(-1));
@@ -263,7 +263,7 @@ test("joined events name no session, and are one while half an hour at most lies
   expect(report.split.kind).toBe("sessions");
   expect(manifest.sessions).toEqual({ repeats: false });
   expect((await history("u0"))!.at(-1)).toBe("i3");
-  const settings = { memoryMbMax: 0.009 };
+  const settings = { memoryMbMax: 0.0135 };
   const large = await train({ ...options, nowMs: NOW + 2000, settings });
   expect(large.data!.warnings[0]).toContain("DuckDB prepared them");
   expect(large.data!.sessions).toBeUndefined();
@@ -282,7 +282,7 @@ test("events of items that cannot be integers do not join interactions with item
   const { manifest, history, data } = await train(joined(EVENTS_SCHEMA.interaction.events));
   expect(manifest.item_id_type).toBe("integer");
   expect((await history("new"))!.toSorted()).toEqual(["7", "8000"]);
-  const settings = { memoryMbMax: 0.005 };
+  const settings = { memoryMbMax: 0.0075 };
   const large = await train({ ...joined(EVENTS_SCHEMA.interaction.events), nowMs: NOW + 1000, settings });
   expect(large.manifest).toMatchObject({ item_count: manifest.item_count, item_id_type: "integer" });
   expect(["7", "8000"]).toContain((await large.history("new"))![0]);

@@ -1,6 +1,6 @@
-/** How the memory of a reading is divided. Node and the chunks that are on their way take the rest. */
+/** How the memory of a reading is divided. Node, the chunks that are on their way, and later the copies and models of a fit take the rest. */
 const STAGING_FRACTION = 0.3;
-const DATASET_FRACTION = 0.5;
+const DATASET_FRACTION = 1 / 3;
 /** Bytes of one interaction. Items are counted twice, since the catalog is reordered before a fit. */
 const BYTES = { Binary: 13, Rating: 17, Weight: 17, Events: 17 } as const;
 

@@ -9,10 +9,10 @@ import {
 
 const row = (type: "Binary" | "Rating") => ({ label: { type } });
 
-test("half of 4096 MB holds 157,538,461 interactions, 120,470,588 with ratings, or 78,769,230 with sessions", () => {
-  expect(interactionsThatFit(4096, row("Binary"))).toBe(157_538_461);
-  expect(interactionsThatFit(4096, row("Rating"))).toBe(120_470_588);
-  expect(interactionsThatFit(4096, { ...row("Binary"), session_id: "s" })).toBe(78_769_230);
+test("a third of 4096 MB holds 105,025,641 interactions, 80,313,725 with ratings, or 52,512,820 with sessions", () => {
+  expect(interactionsThatFit(4096, row("Binary"))).toBe(105_025_641);
+  expect(interactionsThatFit(4096, row("Rating"))).toBe(80_313_725);
+  expect(interactionsThatFit(4096, { ...row("Binary"), session_id: "s" })).toBe(52_512_820);
   expect(interactionsThatFit(Number.POSITIVE_INFINITY, row("Binary"))).toBe(Number.POSITIVE_INFINITY);
 });
 

@@ -276,7 +276,7 @@ function attributesOf(dataset: Dataset): Record<string, Record<string, unknown>>
 
 test("more interactions than the memory holds are refused before they are collected", async () => {
   const interactions = `SELECT range % 1000 AS u, range % 77 AS i, ${T} + range AS t, 1 AS l FROM range(200_000)`;
-  await expect(readRows(specOf({ interactions }), { memoryMbMax: 5 })).rejects.toMatchObject({
+  await expect(readRows(specOf({ interactions }), { memoryMbMax: 7.5 })).rejects.toMatchObject({
     code: "too_many_interactions",
     message: expect.stringContaining("200000 interactions need 3 MB, and 2 MB"),
   });

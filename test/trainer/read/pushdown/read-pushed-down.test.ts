@@ -39,7 +39,7 @@ async function read(query: string, { items, store = connector, ...options }: Rea
     const found = await readPushedDown(spec, asked, {
       context: { customer: "t", settings: fileSettings([], workDirectory) },
       workDirectory,
-      memoryMbMax: 0.02,
+      memoryMbMax: 0.03,
       rejectedFractionMax: 0.5,
       signal,
       nowMs: NOW_MS,

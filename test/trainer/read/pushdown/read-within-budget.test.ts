@@ -66,7 +66,7 @@ async function read(store: Store, { change, ...options }: Options = {}) {
     const found = await readWithinBudget(spec, {
       context: { customer: "test", settings: fileSettings([], workDirectory) },
       workDirectory,
-      memoryMbMax: 0.025,
+      memoryMbMax: 0.0375,
       rejectedFractionMax: 0.5,
       signal: new AbortController().signal,
       nowMs: NOW_MS,

@@ -91,7 +91,7 @@ async function snapshotOf(store: ObjectStore, version: string): Promise<Snapshot
 test("a table beyond the run's memory becomes a version that shows no seen item", {
   timeout: 60_000,
 }, async () => {
-  const { snapshot, data } = await train(0.2);
+  const { snapshot, data } = await train(0.3);
   const users = Map.groupBy(facts, ({ user }) => user);
   expect(snapshot).toMatchObject({ userCount: users.size, itemCount: ITEMS });
   for (const [user, own] of users) {
