@@ -1,4 +1,4 @@
-/** How the memory of a reading is divided. Node, the chunks that are on their way, and later the copies and models of a fit take the rest. */
+/** How the memory of a reading is divided. Node, chunks that are on their way, and later the copies and models of a fit take the rest. */
 const STAGING_FRACTION = 0.3;
 const DATASET_FRACTION = 1 / 3;
 /** Bytes of one interaction. Items are counted twice, since the catalog is reordered before a fit. */
