@@ -174,6 +174,11 @@ export const RANK_HEADERS = {
   ),
   "x-ignored-interactions": textHeader("How many interactions had ids unknown to the model."),
   "x-unknown-items": textHeader("With `item_ids` or `pinned`: how many of these ids the model does not know.", false),
+  "x-missing-references": textHeader(
+    'The references without a value and without a default, such as "$user.country, $context.language". The conditions with them fail ' +
+      "for every item.",
+    false,
+  ),
   "x-scenario-problem": textHeader(
     "The parts of the scenario that do not fit the live version and were left out.",
     false,

@@ -8,6 +8,9 @@ import type { LoadedVersion } from "./versions/load-version.ts";
 /** The beginning of a UUID, with 60 random bits. A whole one would make the name longer than an event may send. */
 const RANDOM_CHARACTERS = 18;
 
+/** Limit on the characters of x-missing-references. */
+const MISSING_CHARACTERS_MAX = 1000;
+
 /** Scores, shares and ages are rounded to four decimals. */
 const rounded = (value: number) => Math.round(value * 1e4) / 1e4;
 
@@ -28,7 +31,7 @@ export type AnswerParts = {
 
 /** The answer to a rank call. */
 export function answerParts(loaded: LoadedVersion, { parameters, ranked, headers }: Ranked): AnswerParts {
-  const { strategy, items, ignoredInteractions, unknownItems } = ranked;
+  const { strategy, items, ignoredInteractions, unknownItems, missingReferences } = ranked;
   const { version } = loaded.target.live;
   const rankId = rankIdOf(version, crypto.randomUUID().slice(0, RANDOM_CHARACTERS));
   const hasNames = parameters.itemIds !== undefined || parameters.shaping?.pinned !== undefined;
@@ -40,6 +43,9 @@ export function answerParts(loaded: LoadedVersion, { parameters, ranked, headers
       "x-rank-strategy": strategy,
       "x-ignored-interactions": String(ignoredInteractions),
       ...(hasNames && { "x-unknown-items": String(unknownItems) }),
+      ...(missingReferences && {
+        "x-missing-references": missingReferences.join(", ").slice(0, MISSING_CHARACTERS_MAX),
+      }),
     },
     body: bodyOf(loaded, { parameters, ranked, rankId }),
     logged: { version, rank_id: rankId, strategy, item_count: items.length },

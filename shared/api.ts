@@ -14,6 +14,7 @@ import { ModelStatus } from "./live-pointer.ts";
 import { ERRORS_MAX, type ParseOptions, parseWith, pointerStep, problemOf, shown } from "./parse-request.ts";
 import type { ProblemPart } from "./problem.ts";
 import type { RankRequest } from "./rank.ts";
+import { ReferenceFields } from "./reference-fields.ts";
 import { type Detail, detailsOf, Return, ShapingFields, shapingOf } from "./shaping-fields.ts";
 
 export const RANK_LIMIT_DEFAULT = 15;
@@ -51,6 +52,7 @@ export const CommonFields = z.strictObject({
       description:
         "Which items may be in the answer: a subset of MongoDB's query language over item attributes and the item id. " +
         `Operators: ${FILTER_OPERATORS.join(" ")}. On a list attribute a test holds if any element passes it. ` +
+        'A value may be a reference such as `{"$user": "country", "default": "DE"}`, from `$user`, `$item` or `$context`: see Reference. ' +
         `At most ${FILTER_BYTES_MAX / 1024} KiB of JSON, ${FILTER_DEPTH_MAX} levels, ${FILTER_TESTS_MAX} tests, ` +
         `${FILTER_VALUES_MAX} values in a list.`,
       examples: [{ category: { $in: ["lamps", "rugs"] }, price: { $lt: 80 } }],
@@ -65,6 +67,7 @@ export const CommonFields = z.strictObject({
   }),
   return: Return,
   ...ShapingFields,
+  ...ReferenceFields,
 });
 
 /** The body of `POST …/rank`. */
@@ -144,6 +147,8 @@ function parametersOf(parsed: ParsedFields, defaults: CallDefaults = {}): RankPa
     itemIds: parsed.item_ids as readonly ItemId[] | undefined,
     shaping: shapingOf(parsed),
     scenario: parsed.scenario,
+    ...(parsed.user && { user: parsed.user }),
+    ...(parsed.context && { context: parsed.context }),
     ...detailsOf(parsed.return),
   };
 }

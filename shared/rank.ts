@@ -1,16 +1,17 @@
 import type { Filter } from "./filter/parse-filter.ts";
-import type { ItemId, ItemIndex, UserId } from "./ids.ts";
+import { type ReferenceValues, resolveFilter } from "./filter/resolve-filter.ts";
+import type { ItemId, ItemIndex } from "./ids.ts";
 import { Problem } from "./problem.ts";
 import { compileShaping, type Shaping } from "./rank/compile-shaping.ts";
 import { type Reason, reasonItemsMax, reasonsFor } from "./rank/reasons.ts";
+import { callValues, type ReferenceSources } from "./rank/reference-values.ts";
 import { popularityScores } from "./rank/score-scale.ts";
 import { shape } from "./rank/shape.ts";
 import { similarityScores } from "./rank/similar.ts";
 import type { History, KnownNames, Snapshot, UserRecord } from "./snapshot.ts";
 import { bestOf } from "./top-k.ts";
 
-export type RankRequest = {
-  readonly userId: UserId | undefined;
+export type RankRequest = ReferenceSources & {
   readonly limit: number;
   /** Item ids of the interactions in the request, oldest first. Ids that the model does not know are skipped and counted. */
   readonly session: readonly ItemId[];
@@ -18,8 +19,6 @@ export type RankRequest = {
   readonly excludeSeen: boolean;
   /** Epoch seconds, for the ages of the history. */
   readonly nowSeconds: number;
-  /** Ranks by likeness to this item instead of by the user's history. */
-  readonly similarTo?: ItemId | undefined;
   /** Only these items are ranked. Absent: the whole catalog. */
   readonly itemIds?: readonly ItemId[] | undefined;
   /** Absent: the list is in the order of the scores. */
@@ -37,6 +36,8 @@ export type RankAnswer = {
   readonly ignoredInteractions: number;
   /** The number of ids in `itemIds` and among the pinned ones that the model does not know. */
   readonly unknownItems: number;
+  /** The names of references without a value. Absent: there are none. */
+  readonly missingReferences?: readonly string[];
   /** What the scores were computed from. */
   readonly history: History;
   /** If wanted: each item's score after boosts, in standard deviations above the mean of the catalog. */
@@ -47,7 +48,7 @@ export type RankAnswer = {
 
 /** The items for this user, best first: at most `limit`, and none that the user has seen. */
 export async function rank(request: RankRequest, snapshot: Snapshot): Promise<RankAnswer> {
-  const { isMatch, shaping } = compileRequest(request, snapshot);
+  const { isMatch, shaping, missing } = compileRequest(request, snapshot);
   const given = request.itemIds && new Set(knownOf(request.itemIds, snapshot));
   const record = request.userId === undefined ? undefined : await snapshot.userRecord(request.userId);
   const { similarTo } = request;
@@ -77,16 +78,24 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
     history,
     ignoredInteractions: similarTo === undefined ? request.session.length - session.length : 0,
     unknownItems: unknownCount(request.itemIds, snapshot) + unknownCount(request.shaping?.pinned, snapshot),
+    ...(missing.size > 0 && { missingReferences: [...missing] }),
     ...(request.wanted?.scores && shaped && { scores: items.map(shaped.scoreOf) }),
     ...(request.wanted?.reasons && { reasons: await reasons() }),
   };
 }
 
 /** Throws Problem if the filter or the shaping does not fit the version. */
-export function compileRequest(request: RankRequest, snapshot: KnownNames) {
-  const isMatch = request.filter ? snapshot.compileFilter(request.filter) : () => true;
+export function compileRequest(
+  request: RankRequest,
+  snapshot: KnownNames,
+  valueFor: ReferenceValues = callValues(request, snapshot),
+) {
+  const missing = new Set<string>();
+  const withValues = (filter: Filter) => resolveFilter(filter, valueFor, missing);
+  const isMatch = request.filter ? snapshot.compileFilter(withValues(request.filter)) : () => true;
   const isShaped = request.shaping !== undefined || request.wanted?.scores;
-  return { isMatch, shaping: isShaped ? compileShaping(request.shaping ?? {}, request, snapshot) : undefined };
+  const shaping = isShaped ? compileShaping(request.shaping ?? {}, { ...request, withValues }, snapshot) : undefined;
+  return { isMatch, shaping, missing };
 }
 
 /** The largest number of times that a request runs the model. */

@@ -2,20 +2,23 @@
 import type { z } from "zod";
 import { CommonFields, parseRankBody } from "./api.ts";
 import { clipped } from "./clipped.ts";
+import { hasReference } from "./filter/references.ts";
 import { prefixOf } from "./manifest.ts";
 import { ModelName } from "./model-spec.ts";
 import { parseWith } from "./parse-request.ts";
 import { Problem } from "./problem.ts";
+import { presentValues } from "./rank/reference-values.ts";
 import { compileRequest } from "./rank.ts";
 import type { KnownNames } from "./snapshot.ts";
 
 /** The fields of a call that a scenario may preset. */
-export const Scenario = CommonFields.omit({ user_id: true, scenario: true })
+export const Scenario = CommonFields.omit({ user_id: true, scenario: true, user: true, context: true })
   .partial()
   .meta({
     examples: [
       { limit: 20, retrieval: { stock: true }, max_per_value: { brand: 2 } },
       { boosts: [{ retrieval: { sale: true }, by: 0.5 }], diversity: 0.3, pinned: ["i8"] },
+      { retrieval: { brand: { $nin: { $user: "hidden_brands", default: [] } } } },
     ],
   });
 export type Scenario = z.input<typeof Scenario>;
@@ -43,20 +46,39 @@ export function parseScenario(body: unknown): Scenario {
   return body as Scenario;
 }
 
-/** Throws Problem if a scenario names an attribute that the version does not have, or compares it with another type. */
-export const checkFits = (scenario: Scenario, version: KnownNames): void =>
-  void compileRequest({ ...parseRankBody(scenario), nowSeconds: 0 }, version);
+/**
+ * Throws Problem if a scenario names an attribute that the version does not have, or compares it with another type. It is checked with
+ * every reference absent and, if there are any, present.
+ */
+export const checkFits = (scenario: Scenario, version: KnownNames): void => void missingReferences(scenario, version);
+
+/** Checks a scenario and returns the names of its references that have no default. */
+function missingReferences(scenario: Scenario, version: KnownNames): ReadonlySet<string> {
+  const request = { ...parseRankBody(scenario), nowSeconds: 0 };
+  if (hasReference(scenario)) compileRequest(request, version, presentValues(version));
+  return compileRequest(request, version).missing;
+}
 
 /** Stands for the boosts before the one that is checked, so that its error names the right place. */
 const NO_BOOST = { retrieval: {}, by: 0 };
 
-/** The scenario without the parts that do not fit the version, and what is wrong with them. */
-export function fittingPart(scenario: Scenario, version: KnownNames): { fields: Scenario; problems: string[] } {
+/**
+ * The scenario without the parts that do not fit the version, and what is wrong with them.
+ *
+ * @param hasCallers False where there are no calls, which give references their values: parts that need one are then left out too.
+ */
+export function fittingPart(
+  scenario: Scenario,
+  version: KnownNames,
+  { hasCallers = true } = {},
+): { fields: Scenario; problems: string[] } {
   const problems: string[] = [];
   const fits = (part: Scenario): boolean => {
     try {
-      checkFits(part, version);
-      return true;
+      const missing = missingReferences(part, version);
+      if (hasCallers || missing.size === 0) return true;
+      problems.push(`/${Object.keys(part)[0]} needs ${[...missing].join(", ")}, which only calls have`);
+      return false;
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       problems.push(error.message);

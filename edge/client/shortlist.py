@@ -31,6 +31,8 @@ class BareSimilarItemsFields(TypedDict, total=False):
     seed: int
     max_per_value: Mapping[str, int]
     pinned: Sequence[Id]
+    user: Mapping[str, Any]
+    context: Mapping[str, Any]
 
 
 class BareRankFields(BareSimilarItemsFields, total=False):

@@ -17,12 +17,13 @@ import type { AttributeTable } from "../attributes.ts";
 import type { Catalog } from "../catalog.ts";
 import type { ItemIndex } from "../ids.ts";
 import { clauseTable, LIST_NS, meanOver } from "./clause-table.ts";
+import { filterProblem } from "./filter-problem.ts";
 import { itemIdColumn } from "./item-id-column.ts";
 import { createTableBudget, type TableBudget } from "./key-classifier.ts";
 import { attributeColumn, type KeyColumn, MISSING_KEY } from "./key-column.ts";
 import { hasKey } from "./key-set.ts";
 import { countTests, isTest, type KeyTest, type KeyTree, keyTreeOf, negate, toClauses } from "./key-tree.ts";
-import { type Filter, type FilterTest, filterProblem } from "./parse-filter.ts";
+import type { Filter, FilterTest } from "./parse-filter.ts";
 
 export type FilterSource = {
   /** Null when the version has no item attributes. */

@@ -1,13 +1,18 @@
 /** JSON Schema of the filter language. The bounds on its bytes, levels and tests are in the description of `retrieval`. */
 import { FILTER_TESTS_MAX, FILTER_VALUES_MAX } from "./parse-filter.ts";
+import { REFERENCE_NAME_MAX, REFERENCES } from "./references.ts";
 
 /** Where the OpenAPI document has the schema of a query. */
 export const RETRIEVAL_REF = "#/components/schemas/Retrieval";
 const CONDITION = { $ref: "#/components/schemas/Condition" };
 
-const SCALAR = { type: ["string", "number", "boolean", "null"] };
-const ORDERED = { type: ["string", "number"] };
-const VALUES = { type: "array", items: SCALAR, maxItems: FILTER_VALUES_MAX };
+const REFERENCE = { $ref: "#/components/schemas/Reference" };
+
+const CONSTANT = { type: ["string", "number", "boolean", "null"] };
+const SCALAR = { anyOf: [CONSTANT, REFERENCE] };
+const ORDERED = { anyOf: [{ type: ["string", "number"] }, REFERENCE] };
+const VALUES = { anyOf: [{ type: "array", items: SCALAR, maxItems: FILTER_VALUES_MAX }, REFERENCE] };
+const NAME = { type: "string", minLength: 1, maxLength: REFERENCE_NAME_MAX };
 const QUERIES = { type: "array", items: { $ref: RETRIEVAL_REF }, minItems: 1, maxItems: FILTER_TESTS_MAX };
 
 export const FILTER_SCHEMAS = {
@@ -18,10 +23,24 @@ export const FILTER_SCHEMAS = {
     patternProperties: { "^[^$]": CONDITION },
     additionalProperties: false,
   },
+  Reference: {
+    type: "object",
+    description:
+      "A value of the call: `$user` is an attribute in `user`, or `id` for the user's id; `$item` an attribute of the item that similar " +
+      "items are asked for; `$context` a value in `context`. Without a value, `default` is used. Without either, the attribute's " +
+      "condition fails for every item, under `$ne`, `$nin`, `$nor` and `$not` too, and the header x-missing-references names it.",
+    properties: {
+      ...Object.fromEntries(REFERENCES.map((name) => [name, NAME])),
+      default: { anyOf: [CONSTANT, { type: "array", items: CONSTANT }] },
+    },
+    oneOf: REFERENCES.map((name) => ({ required: [name] })),
+    additionalProperties: false,
+  },
   Condition: {
     description: "A value that the attribute equals, or operators that must all hold.",
     anyOf: [
-      SCALAR,
+      CONSTANT,
+      REFERENCE,
       {
         type: "object",
         properties: {

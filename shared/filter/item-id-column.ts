@@ -4,7 +4,8 @@ import { INTEGER, type ItemId } from "../ids.ts";
 import { classifierBy, type KeyClassifier } from "./key-classifier.ts";
 import { type KeyColumn, orderKeys, type Place, typeMismatch } from "./key-column.ts";
 import { type KeySet, NO_KEYS, union } from "./key-set.ts";
-import type { FilterTest, Scalar } from "./parse-filter.ts";
+import type { FilterTest } from "./parse-filter.ts";
+import type { Scalar } from "./references.ts";
 
 const EXPECTED = "an item id: text, or an integer within ±(2^53 − 1); send larger ones as text";
 

@@ -4,9 +4,11 @@ import { bytesAt, compareBytes, countOf, lowerBound, type PackedStrings, utf8Of 
 import { shown } from "../parse-request.ts";
 import type { Problem } from "../problem.ts";
 import { epochSecondsIn, epochSecondsOf } from "./epoch-seconds.ts";
+import { filterProblem } from "./filter-problem.ts";
 import { classifierOf, createTableBudget, type KeyClassifier } from "./key-classifier.ts";
 import { type KeySet, keysFrom, NO_KEYS, nextUp, union } from "./key-set.ts";
-import { type FilterTest, filterProblem, type OrderOperator, type Scalar } from "./parse-filter.ts";
+import type { FilterTest, OrderOperator } from "./parse-filter.ts";
+import type { Scalar } from "./references.ts";
 
 export type KeyColumn = {
   readonly name: string;
@@ -36,12 +38,14 @@ export function attributeColumn(name: string, column: TableColumn, budget = crea
     classifier: (bounds) => classifierOf(column, bounds, budget),
     keysOf(test) {
       if (test.kind === "compare") {
+        if (Number.isNaN(test.value)) return NO_KEYS;
         if (column.type === "Boolean")
           throw typeMismatch(test, test.value, { expected: "true or false, which have no order: use $eq" });
         return orderKeys(test.operator, placeOf(test, test.value), order);
       }
       const sets = test.values.map((value, i): KeySet => {
         if (value === null) return missing;
+        if (Number.isNaN(value)) return NO_KEYS;
         const { key, isPresent } = placeOf(test, value, i);
         return isPresent ? [key, order.after(key)] : NO_KEYS;
       });

@@ -1,4 +1,5 @@
 /** A filter after its values are looked up: a tree of tests on keys, simplified while it is built. */
+import { assert } from "../assert.ts";
 import type { KeyColumn } from "./key-column.ts";
 import { complement, intersection, type KeySet, union } from "./key-set.ts";
 import type { Filter, FilterTest } from "./parse-filter.ts";
@@ -20,6 +21,7 @@ export const isTest = (node: KeyTree): node is KeyTest => "column" in node;
 /** The tree of a filter. `open` returns the column that a test names; it throws a Problem if there is none. */
 export function keyTreeOf(filter: Filter, open: (test: FilterTest) => KeyColumn): KeyTree {
   if (filter.kind === "not") return negate(keyTreeOf(filter.of, open));
+  assert(filter.kind !== "referring", "references have values before a filter is compiled");
   if ("attribute" in filter) {
     const column = open(filter);
     return simplifyTest({ kind: "some", column, keys: column.keysOf(filter) });

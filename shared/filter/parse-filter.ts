@@ -9,31 +9,52 @@
  * holds for it. On a list, a test holds if any element passes it, and its negation if none does: `$ne`, `$nin` and `$not` are exact
  * complements. `$all` needs every one of its values; `$all: []`, like `$in: []`, matches nothing (as in MongoDB).
  *
+ * A scalar, or the list of `$in`, `$nin` or `$all`, may be a reference to a value of the call (references.ts).
+ *
  * Bounds: 16 KiB of JSON, 8 nested levels of queries and conditions, 256 tests, 1,000 values in a list.
  */
 import { utf8BytesOf } from "../ids.ts";
 import { didYouMean } from "../nearest-name.ts";
 import { pointerStep, shown } from "../parse-request.ts";
-import { Problem, type ProblemCode } from "../problem.ts";
+import type { Problem } from "../problem.ts";
+import { filterProblem } from "./filter-problem.ts";
+import {
+  hasReference,
+  REFERENCES,
+  type Reference,
+  type ReferenceValue,
+  type Scalar,
+  withReplaced,
+} from "./references.ts";
 
-export type Scalar = string | number | boolean | null;
 export type OrderOperator = "$gt" | "$gte" | "$lt" | "$lte";
 
 /**
  * A checked filter. Every operator is reduced to two kinds of tests and to and/or/not: `$eq` is `in` with one value, `$ne` and `$nin` are
  * `not in`, `$exists` is `not in [null]`, `$nor` is `not or`, `$all` is an `and` of `in`. An `and` without parts holds, an `or` without
- * parts does not. `pointer` is the place of the attribute in the request (RFC 6901), `path` the place of the value below it, such as
- * `/$in`.
+ * parts does not. `referring` conditions become tests before the filter is compiled. `pointer` is the place of the attribute in the
+ * request (RFC 6901), `path` the place of the value below it, such as `/$in`.
  */
 export type Filter =
   | { readonly kind: "and" | "or"; readonly of: readonly Filter[] }
   | { readonly kind: "not"; readonly of: Filter }
-  | FilterTest;
+  | FilterTest
+  | ReferringCondition;
 
 type TestPlace = { readonly attribute: string; readonly pointer: string; readonly path: string };
 export type FilterTest =
   | (TestPlace & { readonly kind: "in"; readonly values: readonly Scalar[] })
   | (TestPlace & { readonly kind: "compare"; readonly operator: OrderOperator; readonly value: string | number });
+
+/** A condition whose references have no values yet. */
+export type ReferringCondition = {
+  readonly kind: "referring";
+  readonly attribute: string;
+  readonly pointer: string;
+  readonly references: readonly Reference[];
+  /** The condition with constants. Throws Problem if they are of a form that the condition does not allow. */
+  readonly withValues: (valueFor: (reference: Reference) => ReferenceValue) => Filter;
+};
 
 export const FILTER_BYTES_MAX = 16_384;
 export const FILTER_DEPTH_MAX = 8;
@@ -72,7 +93,7 @@ function parseQuery(value: unknown, place: Place): Filter {
 }
 
 function parseEntry(key: string, sent: unknown, place: Place): Filter {
-  if (!key.startsWith("$")) return parseCondition({ name: key, pointer: place.pointer }, sent, place);
+  if (!key.startsWith("$")) return parseAttribute({ name: key, pointer: place.pointer }, sent, place);
   if (key === "$not") return { kind: "not", of: parseQuery(sent, deeper(place)) };
   if (key !== "$and" && key !== "$or" && key !== "$nor") throw unknownOperator(key, place, CONNECTIVES);
   if (!Array.isArray(sent)) throw invalid(place, `must be a list of queries, found ${shown(sent)}`);
@@ -87,6 +108,25 @@ function parseEntry(key: string, sent: unknown, place: Place): Filter {
 
 /** An attribute, and its place in the request. */
 type Attribute = { readonly name: string; readonly pointer: string };
+
+/** A condition, or one that waits for the values of its references. Its form is checked with values that stand for them. */
+function parseAttribute(attribute: Attribute, sent: unknown, place: Place): Filter {
+  if (!hasReference(sent)) return parseCondition(attribute, sent, place);
+  const references: Reference[] = [];
+  const checked = withReplaced(sent, place.pointer, (reference) => {
+    references.push(reference);
+    return reference.fallback ?? "";
+  });
+  parseCondition(attribute, checked, place);
+  return {
+    kind: "referring",
+    attribute: attribute.name,
+    pointer: attribute.pointer,
+    references,
+    withValues: (valueFor) =>
+      parseCondition(attribute, withReplaced(sent, place.pointer, valueFor), { ...place, count: { tests: 0 } }),
+  };
+}
 
 function parseCondition(attribute: Attribute, sent: unknown, place: Place): Filter {
   if (Array.isArray(sent))
@@ -169,7 +209,8 @@ function listOf(operand: unknown, place: Place): Scalar[] {
 
 function scalarOf(value: unknown, place: Place): Scalar {
   if (value === null || typeof value === "boolean") return value;
-  if (typeof value === "number" && Number.isFinite(value)) return value;
+  // NaN, which JSON does not have, stands for the id of a user where no number is that id.
+  if (typeof value === "number" && Math.abs(value) !== Infinity) return value;
   if (typeof value === "string" && value.isWellFormed()) return value;
   if (typeof value === "string") throw invalid(place, "must be well-formed Unicode, without lone surrogates");
   throw invalid(place, `must be text, a number, true, false or null, found ${shown(value)}`);
@@ -195,10 +236,6 @@ const tooLarge = (pointer: string, message: string) => filterProblem("filter_too
 function unknownOperator(operator: string, place: Place, known: readonly string[]): Problem {
   const reason = REFUSED[operator];
   if (reason) return invalid(place, `is not supported: ${reason}`);
-  return invalid(place, `is not an operator here${didYouMean(operator, known)}; known are ${known.join(" ")}`);
-}
-
-/** A Problem about one place of a filter. */
-export function filterProblem(code: ProblemCode, pointer: string, message: string): Problem {
-  return new Problem(code, `${pointer} ${message}`, { errors: [{ pointer, code, message }] });
+  const hint = didYouMean(operator, [...known, ...REFERENCES]);
+  return invalid(place, `is not an operator here${hint}; known are ${known.join(" ")}`);
 }

@@ -1,6 +1,6 @@
 import { forEachKey, notAnAttribute } from "../attribute-values.ts";
 import type { AttributeTable, TableColumn } from "../attributes.ts";
-import { filterProblem } from "../filter/parse-filter.ts";
+import { filterProblem } from "../filter/filter-problem.ts";
 import type { ItemIndex } from "../ids.ts";
 import { pointerStep } from "../parse-request.ts";
 

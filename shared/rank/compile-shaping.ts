@@ -1,4 +1,5 @@
-import { type Filter, filterProblem } from "../filter/parse-filter.ts";
+import { filterProblem } from "../filter/filter-problem.ts";
+import type { Filter } from "../filter/parse-filter.ts";
 import type { ItemId, ItemIndex, UserId } from "../ids.ts";
 import type { KnownNames } from "../snapshot.ts";
 import { capsOf } from "./caps.ts";
@@ -20,12 +21,19 @@ export type Shaping = {
   readonly pinned?: readonly ItemId[] | undefined;
 };
 
+type ShapedRequest = {
+  readonly userId: UserId | undefined;
+  readonly nowSeconds: number;
+  /** Gives the references of a filter their values. */
+  readonly withValues: (filter: Filter) => Filter;
+};
+
 const SECONDS_PER_DAY = 86_400;
 
 /** Throws Problem unknown_attribute, filter_type_mismatch, filter_too_large. */
 export function compileShaping(
   { boosts = [], diversity = 0, exploration = 0, seed, maxPerValue, pinned = [] }: Shaping,
-  { userId, nowSeconds }: { readonly userId: UserId | undefined; readonly nowSeconds: number },
+  { userId, nowSeconds, withValues }: ShapedRequest,
   snapshot: KnownNames,
 ): CompiledShaping {
   const table = snapshot.attributes ?? null;
@@ -33,7 +41,10 @@ export function compileShaping(
     throw filterProblem("unknown_attribute", "/diversity", "needs item attributes, which this version does not have");
   const day = Math.floor(nowSeconds / SECONDS_PER_DAY);
   return {
-    boosts: boosts.map(({ filter, by }) => ({ isMatch: snapshot.compileFilter(filter, 1 / boosts.length), by })),
+    boosts: boosts.map(({ filter, by }) => ({
+      isMatch: snapshot.compileFilter(withValues(filter), 1 / boosts.length),
+      by,
+    })),
     diversity,
     exploration,
     seed: seedOf(seed === undefined ? `${userId ?? ""} ${day} ${snapshot.version}` : String(seed)),

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { filterProblem } from "../../../shared/filter/filter-problem.ts";
 import {
   FILTER_BYTES_MAX,
   FILTER_DEPTH_MAX,
   FILTER_TESTS_MAX,
   FILTER_VALUES_MAX,
-  filterProblem,
   parseFilter,
 } from "../../../shared/filter/parse-filter.ts";
 import { Problem } from "../../../shared/problem.ts";

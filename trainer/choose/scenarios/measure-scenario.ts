@@ -26,6 +26,8 @@ export type MeasureOptions = Omit<EvaluateRequestsOptions, "cutOffs" | "names"> 
 /** Upper bound of the lists. With 5,000 lists, an NDCG difference of about .005 is outside its interval. */
 export const SCENARIO_LISTS_MAX = 5000;
 const CUT_OFFS = [5, 10, 20];
+/** The held-out cases have neither user ids nor what calls send. */
+const NO_CALLERS = { hasCallers: false };
 /** Seed of the intervals; fixed, so that the same question gets the same answer. */
 const SEED = 1;
 
@@ -37,7 +39,7 @@ export async function measureScenario(
   scenario: Scenario,
   options: MeasureOptions,
 ): Promise<ScenarioFigures> {
-  const { fields, problems } = fittingPart(scenario, names);
+  const { fields, problems } = fittingPart(scenario, names, NO_CALLERS);
   const defaults = defaultsFor(options);
   const request = parseRankBody({ ...defaults, ...fields });
   const { limit } = request;
@@ -78,7 +80,7 @@ export async function diversityCurve(
   options: MeasureOptions,
 ): Promise<readonly DiversityPoint[]> {
   if (!names.attributes) return [];
-  const { fields } = fittingPart(scenario, names);
+  const { fields } = fittingPart(scenario, names, NO_CALLERS);
   const requests = DIVERSITIES.map((diversity) => parseRankBody({ ...defaultsFor(options), ...fields, diversity }));
   const k = requests[0]!.limit;
   const evaluations = await evaluateRequests(cases, served, requests, { ...options, cutOffs: [k], names });

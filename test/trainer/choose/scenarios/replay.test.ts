@@ -78,3 +78,14 @@ test("a file that is damaged anywhere is refused or gives figures, and nothing e
   expect(refused).toBeGreaterThan(0);
   expect(() => decodeReplay(encodePacked("evaluation-replay", { format: 2 }))).toThrow("cannot be read");
 });
+
+test("parts of a scenario that need a value of callers are left out and named; defaults are used", async () => {
+  const scenario = {
+    limit: 5,
+    retrieval: { shelf: { $ne: { $user: "shelf" } } },
+    boosts: [{ retrieval: { shelf: { $context: "shelf", default: "none" } }, by: 1 }],
+  };
+  const figures = await measureScenario(decodeReplay(replay), scenario, { signal });
+  expect(figures.left_out).toEqual(["/retrieval needs $user.shelf, which only calls have"]);
+  expect(figures.with).toEqual(figures.without);
+});
