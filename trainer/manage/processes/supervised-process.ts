@@ -85,6 +85,12 @@ export async function superviseProcess(options: ProcessOptions): Promise<Process
   return { ended, exit, heapExhausted, seconds, peakMb: memory.stop(), outputTail };
 }
 
+/**
+ * For glibc (mallopt(3)): large arrays are given back to the system when they are freed, and threads do not keep heaps of their own. With
+ * its defaults, freed arrays of up to 32 MB stay with the process and count as its memory.
+ */
+const MALLOC = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "1000000", MALLOC_TRIM_THRESHOLD_: "8000000" };
+
 function startProcess({ program, environment, memoryMbMax }: ProcessOptions): ChildProcess {
   const watch = new URL("./parent-watch.ts", import.meta.url).href;
   const child = fork(program, [], {
@@ -94,7 +100,7 @@ function startProcess({ program, environment, memoryMbMax }: ProcessOptions): Ch
       "--disable-warning=ExperimentalWarning",
       `--import=${watch}`,
     ],
-    env: { ...environment, SHORTLIST_PARENT_PID: String(process.pid) },
+    env: { ...environment, ...MALLOC, SHORTLIST_PARENT_PID: String(process.pid) },
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   try {
