@@ -1,13 +1,11 @@
 /** The request fields that change a list after scoring, and the field that asks for more than ids. */
 import { z } from "zod";
-import { RETRIEVAL_REF } from "./filter/filter-schema.ts";
-import { parseFilter } from "./filter/parse-filter.ts";
+import { BOOST_DESCRIPTION, BOOST_EXAMPLES, BoostField, boostAt } from "./boost-fields.ts";
 import { Id } from "./id-schema.ts";
 import type { ItemId } from "./ids.ts";
 import type { Shaping } from "./rank/compile-shaping.ts";
 
 const BOOSTS_MAX = 10;
-const BOOST_MAX = 10;
 const CAPS_MAX = 3;
 const CAP_MAX = 500;
 const PINNED_MAX = 20;
@@ -34,19 +32,12 @@ const share = (description: string, examples: number[]) =>
 
 export const ShapingFields = {
   boosts: z
-    .array(
-      z.strictObject({
-        retrieval: z.record(z.string(), z.unknown()).meta({ $ref: RETRIEVAL_REF }),
-        by: z.number().min(-BOOST_MAX).max(BOOST_MAX),
-      }),
-    )
+    .array(BoostField)
     .max(BOOSTS_MAX)
     .optional()
     .meta({
-      description:
-        `At most ${BOOSTS_MAX} boosts. \`by\`, from −${BOOST_MAX} to ${BOOST_MAX}, is added to the scores of the items that match ` +
-        "`retrieval`. Its unit is the standard deviation of the catalog's scores.",
-      examples: [[{ retrieval: { category: "lamps" }, by: 0.5 }]],
+      description: `At most ${BOOSTS_MAX} boosts. ${BOOST_DESCRIPTION}`,
+      examples: BOOST_EXAMPLES,
     }),
   diversity: share(
     "From 0, which changes nothing, to 1: how much an item's likeness to those above it counts against it (maximal marginal " +
@@ -102,7 +93,7 @@ export function shapingOf(fields: z.output<typeof Shaped>): Shaping | undefined 
   const sent = [boosts, diversity, exploration, max_per_value, pinned];
   if (sent.every((field) => field === undefined)) return undefined;
   return {
-    boosts: boosts?.map(({ retrieval, by }, i) => ({ filter: parseFilter(retrieval, `/boosts/${i}/retrieval`), by })),
+    boosts: boosts?.map(boostAt),
     diversity,
     exploration,
     seed,

@@ -9,24 +9,24 @@ export function Boosts({ boosts, onChange }: { boosts: readonly Boost[]; onChang
   return (
     <fieldset>
       <legend>Boosts</legend>
-      {boosts.map(({ retrieval, by }, at) => (
-        <div key={retrieval} class="boost">
+      {boosts.map((boost, at) => (
+        <div key={nameOf(boost)} class="boost">
           <label>
-            {nameOf(retrieval)}: {by > 0 && "+"}
-            {by.toFixed(1)}
+            {nameOf(boost)}: {boost.by > 0 && "+"}
+            {boost.by.toFixed(1)}
             <input
               type="range"
               min="-3"
               max="3"
               step="0.1"
-              value={by}
-              onInput={(event) => onChange(boosts.with(at, { retrieval, by: Number(event.currentTarget.value) }))}
+              value={boost.by}
+              onInput={(event) => onChange(boosts.with(at, { ...boost, by: Number(event.currentTarget.value) }))}
             />
           </label>
           <button
             type="button"
             class="plain"
-            aria-label={`Remove the boost: ${nameOf(retrieval)}`}
+            aria-label={`Remove the boost: ${nameOf(boost)}`}
             onClick={() => onChange(boosts.toSpliced(at, 1))}
           >
             Remove
@@ -45,7 +45,12 @@ export function Boosts({ boosts, onChange }: { boosts: readonly Boost[]; onChang
   );
 }
 
-const nameOf = (retrieval: string): string =>
-  conditionsIn(objectIn(retrieval) ?? {})
-    .map(textOf)
-    .join(" and ");
+/** Such as "category is lamps", or "added, half_life_days 14" for a boost by an attribute. */
+function nameOf({ retrieval, fields }: Boost): string {
+  if (!fields)
+    return conditionsIn(objectIn(retrieval) ?? {})
+      .map(textOf)
+      .join(" and ");
+  const { attribute, ...others } = fields;
+  return [attribute, ...Object.entries(others).map(([name, value]) => `${name} ${JSON.stringify(value)}`)].join(", ");
+}

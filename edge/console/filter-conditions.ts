@@ -1,4 +1,6 @@
 /** A filter as a list of conditions, each an attribute, an operator and a value. */
+import { REFERENCES } from "../../shared/filter/references.ts";
+
 type Filter = Readonly<Record<string, unknown>>;
 
 export type Condition = { readonly attribute: string; readonly operator: string; readonly value: unknown };
@@ -47,9 +49,10 @@ export function textOf({ attribute, operator, value }: Condition): string {
   return `${attribute} ${WORDS.get(operator) ?? operator} ${shown}`.replaceAll("  ", " ");
 }
 
-/** The operators of an attribute: a bare value means that it is equal. */
+/** The operators of an attribute: a bare value or a reference means that it is equal. */
 function testsOf(tests: unknown): Filter {
-  const isOperators = typeof tests === "object" && tests !== null && !Array.isArray(tests);
+  const isObject = typeof tests === "object" && tests !== null && !Array.isArray(tests);
+  const isOperators = isObject && !REFERENCES.some((name) => name in tests);
   return isOperators ? (tests as Filter) : tests === undefined ? {} : { $eq: tests };
 }
 

@@ -1,7 +1,13 @@
 /** The form of "Try it", and the rank request that it stands for. */
 import type { ItemId, RankRequest, Scenario } from "../client/shortlist.ts";
 
-export type Boost = { readonly retrieval: string; readonly by: number };
+export type Boost = {
+  /** JSON of a filter; empty for a boost by an attribute. */
+  readonly retrieval: string;
+  readonly by: number;
+  /** The other fields of a boost by an attribute, as the scenario has them. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+};
 
 /** At most so many items with the same value of an attribute. */
 export type Cap = { readonly attribute: string; readonly times: number };
@@ -85,7 +91,8 @@ export function requestOf(form: TryForm): RankRequest {
 /** The fields that a scenario may preset. */
 export function scenarioOf(form: TryForm): Scenario {
   const retrieval = objectIn(form.retrieval) ?? {};
-  const boosts = form.boosts.flatMap(({ retrieval, by }) => {
+  const boosts = form.boosts.flatMap(({ retrieval, by, fields }) => {
+    if (fields) return [{ ...fields, by }];
     const object = objectIn(retrieval);
     return object && Object.keys(object).length > 0 ? [{ retrieval: object, by }] : [];
   });
@@ -114,7 +121,9 @@ export function withScenario(form: TryForm, scenario: Scenario): TryForm {
     ...{ user, session, only, integerIds, name: form.scenario },
     limit: limit ?? null,
     retrieval: retrieval ? JSON.stringify(retrieval) : "",
-    boosts: (boosts ?? []).map(({ retrieval, by }) => ({ retrieval: JSON.stringify(retrieval), by })),
+    boosts: (boosts ?? []).map(({ retrieval, by, ...fields }) =>
+      retrieval ? { retrieval: JSON.stringify(retrieval), by } : { retrieval: "", by, fields },
+    ),
     diversity: scenario.diversity ?? 0,
     exploration: scenario.exploration ?? 0,
     caps: Object.entries(max_per_value ?? {}).map(([attribute, times]) => ({ attribute, times })),

@@ -3,13 +3,13 @@ import type { Filter } from "../filter/parse-filter.ts";
 import type { ItemId, ItemIndex, UserId } from "../ids.ts";
 import type { KnownNames } from "../snapshot.ts";
 import { capsOf } from "./caps.ts";
+import { type Boost, compileNumberBoost } from "./compile-boost.ts";
 import { seedOf } from "./explore.ts";
 import type { CompiledShaping } from "./shape.ts";
 
 /** How a list is changed after scoring. The steps are applied in the order of these fields. */
 export type Shaping = {
-  /** `by` is added to the scores of matching items, in standard deviations. */
-  readonly boosts?: readonly { readonly filter: Filter; readonly by: number }[] | undefined;
+  readonly boosts?: readonly Boost[] | undefined;
   /** 0 to 1: how much an item's likeness to those above it counts, against its score. */
   readonly diversity?: number | undefined;
   /** 0 to 1: the share of places for items with few interactions. */
@@ -41,10 +41,10 @@ export function compileShaping(
     throw filterProblem("unknown_attribute", "/diversity", "needs item attributes, which this version does not have");
   const day = Math.floor(nowSeconds / SECONDS_PER_DAY);
   return {
-    boosts: boosts.map(({ filter, by }) => ({
-      isMatch: snapshot.compileFilter(withValues(filter), 1 / boosts.length),
-      by,
-    })),
+    boosts: boosts.map((boost) => {
+      if (!("filter" in boost)) return compileNumberBoost(boost, nowSeconds, snapshot);
+      return { isMatch: snapshot.compileFilter(withValues(boost.filter), 1 / boosts.length), by: boost.by };
+    }),
     diversity,
     exploration,
     seed: seedOf(seed === undefined ? `${userId ?? ""} ${day} ${snapshot.version}` : String(seed)),

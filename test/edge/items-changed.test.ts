@@ -73,6 +73,7 @@ test("changed values count in filters, caps, boosts, metadata and scenarios", as
   expect(await list({ retrieval: { price: 70 } })).toEqual([]);
   expect((await list({ max_per_value: { category: 1 } })).sort()).toEqual(["i0", "i1", "i7"]);
   expect((await list({ boosts: [{ retrieval: { price: 3 }, by: 10 }], limit: 1 }))[0]).toBe("i7");
+  expect(await list({ boosts: [{ attribute: "price", by: 9 }], limit: 1 })).toEqual(["i6"]);
   const answer = await answerOf({ item_ids: ["i7", "i1"], return: ["metadata"] });
   const { items } = (await answer.json()) as { items: { item_id: string; metadata: object }[] };
   expect(Object.fromEntries(items.map(({ item_id, metadata }) => [item_id, metadata]))).toEqual({

@@ -105,6 +105,7 @@ describe("shaping", () => {
     [{ limit: 3, pinned: ["i0", "i7", "x"] }, ["i0", "i6", "i5"]],
     [{ limit: 3, boosts: [{ retrieval: { category: "hats" }, by: 5 }] }, ["i5", "i3", "i1"]],
     [{ limit: 3, boosts: [{ retrieval: { price: { $gt: 50 } }, by: -9 }] }, ["i5", "i4", "i3"]],
+    [{ limit: 3, boosts: [{ attribute: "price", by: -9 }] }, ["i0", "i1", "i2"]],
     [{ limit: 2, diversity: 0.9 }, ["i6", "i5"]],
     [{ limit: 2, exploration: 1, seed: 3, retrieval: { price: { $lt: 50 } } }, ["i4", "i3"]],
   ])("%j", async (shaping, expected) => expect(await ask(RANK, { ...session, ...shaping })).toEqual(expected));
@@ -115,12 +116,38 @@ describe("shaping", () => {
   test.each<[object, string]>([
     [{ max_per_value: { brand: 1 } }, "/max_per_value/brand"],
     [{ boosts: [{ retrieval: { brand: "a" }, by: 1 }] }, "/boosts/0/retrieval/brand"],
+    [
+      {
+        boosts: [
+          { retrieval: {}, by: 1 },
+          { attribute: "brand", by: 1 },
+        ],
+      },
+      "/boosts/1/attribute",
+    ],
   ])("%j names an unknown attribute, which is refused before the user's record is read", async (body, pointer) => {
     await edge.reads();
     const answer = await edge.call(RANK, { body: { user_id: "bob", ...body } });
     const { code, errors } = (await answer.json()) as { code: string; errors: { pointer: string; message: string }[] };
     expect([answer.status, code, errors[0]!.pointer]).toEqual([400, "unknown_attribute", pointer]);
     expect(errors[0]!.message).toContain("category, price");
+  });
+
+  test.each<[object, string, string]>([
+    [{ attribute: "category", by: 1 }, "filter_type_mismatch", "/boosts/0/attribute"],
+    [{ attribute: "price", half_life_days: 7, by: 1 }, "filter_type_mismatch", "/boosts/0/attribute"],
+    [{ attribute: "price", by: 11 }, "invalid_parameter", "/boosts/0/by"],
+    [{ attribute: "price" }, "missing_field", "/boosts/0/by"],
+    [{ attribute: "price", half_life_days: 0, by: 1 }, "invalid_parameter", "/boosts/0/half_life_days"],
+    [{ retrieval: {}, attribute: "price", by: 1 }, "invalid_parameter", "/boosts/0/attribute"],
+    [{ retrieval: {}, half_life_days: 7, by: 1 }, "invalid_parameter", "/boosts/0/half_life_days"],
+    [{ by: 1 }, "missing_field", "/boosts/0/retrieval"],
+    [{ attribute: 5, by: 1 }, "invalid_parameter", "/boosts/0/attribute"],
+    [{ attribute: "price", half_life: 7, by: 1 }, "unknown_field", "/boosts/0/half_life"],
+  ])("the boost %j is refused", async (boost, code, pointer) => {
+    const answer = await edge.call(RANK, { body: { boosts: [boost] } });
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ code, errors: [{ pointer }] });
   });
 
   test("diversity needs attributes", async () => {

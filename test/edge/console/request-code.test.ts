@@ -76,7 +76,10 @@ test("a scenario's settings come back as they were saved, and replace those of t
   const scenario = {
     limit: 20,
     retrieval: { price: { $lt: 80 } },
-    boosts: [{ retrieval: { sale: true }, by: -0.5 }],
+    boosts: [
+      { retrieval: { sale: true }, by: -0.5 },
+      { attribute: "added", half_life_days: 14, by: 1 },
+    ],
     diversity: 0.3,
     exploration: 0.1,
     seed: 7,
