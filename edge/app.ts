@@ -9,6 +9,7 @@ import { Problem } from "../shared/problem.ts";
 import { docsPage } from "./docs/page.ts";
 import { settingsOf } from "./env.ts";
 import { eraseEvents, postEvents, viewUserEvents } from "./events/events-route.ts";
+import { changeExperiment, viewExperiment } from "./experiment-route.ts";
 import { manage } from "./forward.ts";
 import { createIsolate, type EdgeEnv, type Isolate } from "./isolate.ts";
 import { changeItems, listItems, viewItem } from "./items/items-route.ts";
@@ -39,6 +40,9 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   listItems,
   viewItem,
   viewLive,
+  viewExperiment,
+  putExperiment: changeExperiment,
+  endExperiment: changeExperiment,
   eraseUser,
   eraseGivenUser: eraseUser,
   live,

@@ -68,6 +68,9 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     pointers: livePointers(pointerMs, versions.retireModel),
     erased: erasedLists(pointerMs),
     eventShards: shardLists(pointerMs),
+    bucket,
+    /** Users of experiments whose exposure this isolate has stored. */
+    exposed: new Set<string>(),
     popular: popularItems(pointerMs),
     scenarios: scenarios(pointerMs),
     changes,

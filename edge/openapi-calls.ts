@@ -13,6 +13,7 @@ import { ModelName } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
 import { Detail, RETURN_MAX } from "../shared/shaping-fields.ts";
 import { answer, at, BODY_FAULTS, type Call, FILTER_FAULTS, header, query, required } from "./openapi-call.ts";
+import { EXPERIMENT_CALLS } from "./openapi-experiments.ts";
 import { ITEM_CALLS } from "./openapi-items.ts";
 import { MANAGEMENT_CALLS } from "./openapi-management.ts";
 import {
@@ -155,6 +156,7 @@ export const CALLS: readonly Call[] = [
     problems: ["unknown_field", "events_unavailable"],
   },
   ...ITEM_CALLS,
+  ...EXPERIMENT_CALLS,
   ...MANAGEMENT_CALLS,
   {
     ...at("post", "/v0/users/erase", "eraseGivenUser"),

@@ -19,6 +19,8 @@ type Ranked = {
   readonly ranked: RankAnswer;
   /** Headers that the steps before have made. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The arm of the model's experiment. */
+  readonly arm: string | undefined;
 };
 
 export type AnswerParts = {
@@ -30,7 +32,7 @@ export type AnswerParts = {
 };
 
 /** The answer to a rank call. */
-export function answerParts(loaded: LoadedVersion, { parameters, ranked, headers }: Ranked): AnswerParts {
+export function answerParts(loaded: LoadedVersion, { parameters, ranked, headers, arm }: Ranked): AnswerParts {
   const { strategy, items, ignoredInteractions, unknownItems, missingReferences } = ranked;
   const { version } = loaded.target.live;
   const rankId = rankIdOf(version, crypto.randomUUID().slice(0, RANDOM_CHARACTERS));
@@ -41,20 +43,21 @@ export function answerParts(loaded: LoadedVersion, { parameters, ranked, headers
       "x-rank-id": rankId,
       "x-model-version": version,
       "x-rank-strategy": strategy,
+      ...(arm !== undefined && { "x-arm": arm }),
       "x-ignored-interactions": String(ignoredInteractions),
       ...(hasNames && { "x-unknown-items": String(unknownItems) }),
       ...(missingReferences && {
         "x-missing-references": missingReferences.join(", ").slice(0, MISSING_CHARACTERS_MAX),
       }),
     },
-    body: bodyOf(loaded, { parameters, ranked, rankId }),
+    body: bodyOf(loaded, { parameters, ranked, rankId, arm }),
     logged: { version, rank_id: rankId, strategy, item_count: items.length },
   };
 }
 
-type Answered = { readonly parameters: RankParameters; readonly ranked: RankAnswer; readonly rankId: string };
+type Answered = Pick<Ranked, "parameters" | "ranked" | "arm"> & { readonly rankId: string };
 
-function bodyOf(loaded: LoadedVersion, { parameters, ranked, rankId }: Answered): object {
+function bodyOf(loaded: LoadedVersion, { parameters, ranked, rankId, arm }: Answered): object {
   const { items, history } = ranked;
   const isShown = ({ item }: { readonly item: ItemIndex }) => !loaded.isHidden?.(item);
   const idOf = (item: ItemIndex) => itemIdToJson(loaded.catalog.idAt(item), loaded.catalog.itemIdType);
@@ -84,7 +87,7 @@ function bodyOf(loaded: LoadedVersion, { parameters, ranked, rankId }: Answered)
     version: loaded.target.live.version,
     strategy: ranked.strategy,
     scenario: parameters.scenario ?? null,
-    arm: null,
+    arm: arm ?? null,
     ignored_interactions: ranked.ignoredInteractions,
     unknown_items: ranked.unknownItems,
   };

@@ -3,6 +3,7 @@ import type { Context } from "hono";
 import { parseRankBody, parseRankQuery, parseSimilarBody, parseSimilarQuery } from "../shared/api.ts";
 import { requireScope } from "./auth.ts";
 import { customerShards } from "./events/call-shards.ts";
+import { expose } from "./events/exposure-of-call.ts";
 import type { EdgeEnv, Isolate } from "./isolate.ts";
 import { type AnswerParts, answerParts } from "./rank-answer.ts";
 import { type Asked, byBody, byQuery, type ReadAsked, withScenario } from "./ranking/asked.ts";
@@ -32,11 +33,16 @@ async function answerRank(call: RankCall, isolate: Isolate, read: () => Promise<
     const access = rankAccess(call, isolate);
     const waitedMs = waitingTimer(call.nowMs);
 
-    const { loaded: version, release } = await leaseVersion(call, isolate, sent, access);
+    const { loaded: version, release, part, defaultScenario } = await leaseVersion(call, isolate, sent, access);
     try {
       const { loaded, changeHeaders } = await withChanges(call, isolate, version, access);
       const versionMs = waitedMs();
-      const { parameters, scenarioHeaders } = await withScenario(asked, loaded, isolate, access);
+      const { parameters, scenarioHeaders } = await withScenario(
+        asked,
+        { loaded, part, defaultScenario },
+        isolate,
+        access,
+      );
       const { record, userHeaders } = await userOfCall(call, isolate, { loaded, parameters }, access);
       const recordMs = waitedMs();
 
@@ -44,7 +50,8 @@ async function answerRank(call: RankCall, isolate: Isolate, read: () => Promise<
       const timing = `version;dur=${versionMs}, record;dur=${recordMs}, turn;dur=${waitedMs()}`;
 
       const headers = { ...changeHeaders, ...scenarioHeaders, ...userHeaders, "server-timing": timing };
-      return answerParts(loaded, { parameters, ranked, headers });
+      if (part) call.waitUntil(expose(part, call, isolate, access));
+      return answerParts(loaded, { parameters, ranked, headers, arm: part?.arm.name });
     } catch (error) {
       throw unlessDamaged(error, version);
     } finally {

@@ -82,6 +82,9 @@ export const RankBody = CommonFields.extend({
         "with `session_id` they take its place.",
       examples: [[{ item_id: "i3" }, { item_id: "i8" }]],
     }),
+  session_id: Id.optional().meta({
+    description: "Who an anonymous caller is, so that an experiment always gives the caller the same arm.",
+  }),
   item_ids: z
     .array(Id)
     .min(1)
@@ -96,7 +99,14 @@ export const RankBody = CommonFields.extend({
 /** The body of `POST …/similar_items`. */
 export const SimilarBody = CommonFields.extend({ item_id: Id });
 
-const RankQuery = RankBody.pick({ user_id: true, limit: true, return: true, scenario: true, item_ids: true });
+const RankQuery = RankBody.pick({
+  user_id: true,
+  session_id: true,
+  limit: true,
+  return: true,
+  scenario: true,
+  item_ids: true,
+});
 const SimilarQuery = SimilarBody.pick({ item_id: true, user_id: true, limit: true, return: true, scenario: true });
 
 /** A rank request without its time. */
@@ -105,6 +115,8 @@ export type RankParameters = Omit<RankRequest, "nowSeconds"> & {
   readonly details: readonly Detail[] | undefined;
   /** The name of the scenario that the call asks for. */
   readonly scenario: string | undefined;
+  /** Stands for the user of an anonymous call in experiments. */
+  readonly sessionId?: string | undefined;
 };
 
 /** Fields for a call that does not send them. */
@@ -132,7 +144,7 @@ function withDefaults(body: unknown, defaults: CallDefaults | undefined): unknow
   return { ...others, ...(body as object) };
 }
 
-type ParsedFields = z.output<typeof CommonFields> & Partial<Pick<z.output<typeof RankBody>, "item_ids">>;
+type ParsedFields = z.output<typeof CommonFields> & Partial<Pick<z.output<typeof RankBody>, "item_ids" | "session_id">>;
 
 function parametersOf(parsed: ParsedFields, defaults: CallDefaults = {}): RankParameters {
   const own = parsed.retrieval === undefined ? [] : [parseFilter(parsed.retrieval, "/retrieval")];
@@ -147,6 +159,7 @@ function parametersOf(parsed: ParsedFields, defaults: CallDefaults = {}): RankPa
     itemIds: parsed.item_ids as readonly ItemId[] | undefined,
     shaping: shapingOf(parsed),
     scenario: parsed.scenario,
+    ...(parsed.session_id !== undefined && { sessionId: parsed.session_id }),
     ...(parsed.user && { user: parsed.user }),
     ...(parsed.context && { context: parsed.context }),
     ...detailsOf(parsed.return),

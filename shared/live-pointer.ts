@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { Descriptor, StoredMeanings } from "./manifest.ts";
+import { RunningExperiment } from "./experiment/running.ts";
+import { type Descriptor, Live, StoredMeanings } from "./manifest.ts";
 
 /** States of a model as its customer sees them. */
 export const ModelStatus = z.enum(["SCHEDULING", "FETCHING", "TRAINING", "DEPLOYING", "ACTIVE", "ERROR", "DESTROYING"]);
@@ -15,16 +16,13 @@ export const LivePointer = z
     format: z.literal(1),
     status: ModelStatus,
     /** The live version; null until the first one is published. Never null if the status is ACTIVE. */
-    live: z
-      .object({
-        version: z.string().max(64),
-        manifest: Descriptor,
-        /** The first version of the model; see `liveAfter`. */
-        first_version: z.string().max(64).optional(),
-      })
-      .nullable(),
+    live: Live.nullable(),
     /** Only for a model without a version whose only connector is Events: an edge ranks by live counts of its positive events. */
     events: z.object({ meanings: StoredMeanings }).optional(),
+    /** The running experiment. */
+    experiment: RunningExperiment.optional(),
+    /** The scenario of calls that name none. */
+    default_scenario: z.string().max(63).optional(),
     /** RFC 3339 UTC. */
     updated_at: z.string().max(40),
   })
@@ -33,7 +31,6 @@ export const LivePointer = z
     message: "must name a version when the status is ACTIVE",
   });
 export type LivePointer = z.infer<typeof LivePointer>;
-export type Live = NonNullable<LivePointer["live"]>;
 
 export const MANIFEST_TYPE = "application/vnd.shortlist.manifest+json";
 const FIRST = "; first=";

@@ -35,6 +35,15 @@ export const Descriptor = z.object({
 });
 export type Descriptor = z.infer<typeof Descriptor>;
 
+/** A version as pointers name it. */
+export const Live = z.object({
+  version: z.string().max(64),
+  manifest: Descriptor,
+  /** The first version of the model; see `liveAfter`. */
+  first_version: z.string().max(64).optional(),
+});
+export type Live = z.infer<typeof Live>;
+
 export const MEDIA_TYPES = {
   model: "application/vnd.shortlist.onnx",
   weights: "application/vnd.shortlist.weights",

@@ -23,6 +23,8 @@ export type RankRequest = ReferenceSources & {
   readonly itemIds?: readonly ItemId[] | undefined;
   /** Absent: the list is in the order of the scores. */
   readonly shaping?: Shaping | undefined;
+  /** Ranks popular items, whoever asks. */
+  readonly strategy?: "popular" | undefined;
   /** What the answer has besides the items. */
   readonly wanted?: { readonly scores: boolean; readonly reasons: boolean } | undefined;
 };
@@ -55,7 +57,9 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const session = similarTo === undefined ? knownOf(request.session, snapshot) : [itemOf(similarTo, snapshot)];
   const { scores, history, strategy } =
     similarTo === undefined
-      ? await scoreForUser({ record, session, nowSeconds: request.nowSeconds }, snapshot)
+      ? request.strategy === "popular"
+        ? POPULAR
+        : await scoreForUser({ record, session, nowSeconds: request.nowSeconds }, snapshot)
       : await scoreLikeness(session[0]!, snapshot);
 
   const mayRepeat = similarTo === undefined && snapshot.sessions?.repeats;
@@ -109,6 +113,8 @@ type Scored = {
   readonly history: History;
   readonly strategy: RankStrategy;
 };
+
+const POPULAR: Scored = { scores: undefined, history: { items: [], agesDays: [] }, strategy: "popular" };
 
 type UserState = {
   readonly record: UserRecord | undefined;

@@ -37,6 +37,7 @@ class BareSimilarItemsFields(TypedDict, total=False):
 
 class BareRankFields(BareSimilarItemsFields, total=False):
     interactions: Sequence[Mapping[str, Id]]
+    session_id: Id
     item_ids: Sequence[Id]
 
 
@@ -287,6 +288,18 @@ class Shortlist:
 
     def delete_scenario(self, model: str, name: str) -> Json:
         return self.call("DELETE", _scenario_path(model, name), is_repeatable=False)
+
+    def put_experiment(self, model: str, experiment: Mapping[str, Any]) -> Json:
+        """Begins an experiment, or changes the shares of the running one of the same name."""
+        return self.call("PUT", f"{_path(model)}/experiment", experiment)
+
+    def view_experiment(self, model: str) -> Json:
+        """Which arm of the running experiment is better so far."""
+        return self.call("GET", f"{_path(model)}/experiment")
+
+    def end_experiment(self, model: str, end: Mapping[str, Any] = {}) -> Json:
+        """Ends the running experiment. The arm that `{"keep": …}` names becomes permanent."""
+        return self.call("DELETE", f"{_path(model)}/experiment", end, is_repeatable=False)
 
     def view_user_events(self, user_id: Id) -> Json:
         """The user's recent events, the newest first."""

@@ -1,36 +1,20 @@
 /** The client of the ranking service, for browsers, Workers, Node, Deno and Bun. At run time it imports nothing. */
 import type { CallOptions, ClientOptions, ModelQuery, PageQuery, TrainOptions, WaitOptions } from "./options.ts";
+import type * as api from "./requests-and-answers.ts";
 import type {
   Bare,
   ChangeCounts,
   ChangedItems,
-  DeletedModel,
   Detailed,
-  DryRun,
-  ErasedUser,
   ErrorCode,
-  EvaluationAnswer,
-  EvaluationQuestion,
-  EvaluationReport,
   Event,
   ItemChange,
   ItemId,
-  Live,
-  ModelChange,
-  ModelList,
-  ModelRecord,
-  ModelSpec,
   ProblemPart,
   RankedItems,
   RankRequest,
-  RunList,
-  Scenario,
-  ScenarioAnswer,
-  ScenarioList,
   ShownItem,
   SimilarItemsRequest,
-  UserEvents,
-  VersionList,
 } from "./requests-and-answers.ts";
 
 export type * from "./options.ts";
@@ -153,35 +137,35 @@ export class Shortlist {
     return this.call("GET", `${pathOf(model)}/items/${encodeURIComponent(itemId)}`, options);
   }
 
-  createModel(body: ModelSpec, options?: CallOptions): Promise<ModelRecord> {
+  createModel(body: api.ModelSpec, options?: CallOptions): Promise<api.ModelRecord> {
     const headers = { "idempotency-key": randomId(), ...options?.headers };
     return this.call("POST", "/v0/models", { ...options, headers, body });
   }
 
   /** Checks a specification against its sources, and creates nothing. */
-  dryRun(body: ModelSpec, options?: CallOptions): Promise<DryRun> {
+  dryRun(body: api.ModelSpec, options?: CallOptions): Promise<api.DryRun> {
     return this.call("POST", "/v0/models?dry_run=true", { ...options, body });
   }
 
-  listModels(query: ModelQuery = {}, options?: CallOptions): Promise<ModelList> {
+  listModels(query: ModelQuery = {}, options?: CallOptions): Promise<api.ModelList> {
     return this.call("GET", `/v0/models?${searchOf(query)}`, options);
   }
 
-  viewModel(model: string, options?: CallOptions): Promise<ModelRecord> {
+  viewModel(model: string, options?: CallOptions): Promise<api.ModelRecord> {
     return this.call("GET", pathOf(model), options);
   }
 
   /** A JSON merge patch of schema, connectors or schedule. */
-  changeModel(model: string, body: ModelChange, options?: CallOptions): Promise<ModelRecord> {
+  changeModel(model: string, body: api.ModelChange, options?: CallOptions): Promise<api.ModelRecord> {
     return this.call("PATCH", pathOf(model), { ...options, body });
   }
 
-  deleteModel(model: string, options?: CallOptions): Promise<DeletedModel> {
+  deleteModel(model: string, options?: CallOptions): Promise<api.DeletedModel> {
     return this.call("DELETE", pathOf(model), { ...options, isRepeatable: false });
   }
 
   /** `ignore: ["source_shrunken"]` publishes although a source has lost rows or values. */
-  trainModel(model: string, { ignore, ...options }: TrainOptions = {}): Promise<ModelRecord> {
+  trainModel(model: string, { ignore, ...options }: TrainOptions = {}): Promise<api.ModelRecord> {
     const body = ignore ? { ignore } : {};
     return this.call("POST", `${pathOf(model)}/train`, { ...options, body, isRepeatable: false });
   }
@@ -190,7 +174,7 @@ export class Shortlist {
   async waitForTraining(
     model: string,
     { timeoutMs = TRAINING_MS, onRecord, signal }: WaitOptions = {},
-  ): Promise<ModelRecord> {
+  ): Promise<api.ModelRecord> {
     const deadlineMs = Date.now() + timeoutMs;
     for (;;) {
       const record = await this.viewModel(model, signal && { signal });
@@ -204,41 +188,41 @@ export class Shortlist {
     }
   }
 
-  listRuns(model: string, options?: CallOptions): Promise<RunList> {
+  listRuns(model: string, options?: CallOptions): Promise<api.RunList> {
     return this.call("GET", `${pathOf(model)}/runs`, options);
   }
 
-  listVersions(model: string, options?: CallOptions): Promise<VersionList> {
+  listVersions(model: string, options?: CallOptions): Promise<api.VersionList> {
     return this.call("GET", `${pathOf(model)}/versions`, options);
   }
 
-  activateVersion(model: string, version: string, options?: CallOptions): Promise<ModelRecord> {
+  activateVersion(model: string, version: string, options?: CallOptions): Promise<api.ModelRecord> {
     return this.call("POST", `${pathOf(model)}/versions/${encodeURIComponent(version)}/activate`, {
       ...options,
       body: {},
     });
   }
 
-  viewEvaluation(model: string, options?: CallOptions): Promise<EvaluationReport> {
+  viewEvaluation(model: string, options?: CallOptions): Promise<api.EvaluationReport> {
     return this.call("GET", `${pathOf(model)}/evaluation`, options);
   }
 
   /** The live version's metrics for given users or items, for each value of an attribute, or with a stored scenario. */
-  evaluate(model: string, body: { scenario: string }, options?: CallOptions): Promise<ScenarioAnswer>;
-  evaluate(model: string, body: EvaluationQuestion, options?: CallOptions): Promise<EvaluationAnswer>;
-  evaluate(model: string, body: object, options?: CallOptions): Promise<EvaluationAnswer | ScenarioAnswer> {
+  evaluate(model: string, body: { scenario: string }, options?: CallOptions): Promise<api.ScenarioAnswer>;
+  evaluate(model: string, body: api.EvaluationQuestion, options?: CallOptions): Promise<api.EvaluationAnswer>;
+  evaluate(model: string, body: object, options?: CallOptions): Promise<api.EvaluationAnswer | api.ScenarioAnswer> {
     return this.call("POST", `${pathOf(model)}/evaluation`, { ...options, body });
   }
 
-  listScenarios(model: string, options?: CallOptions): Promise<ScenarioList> {
+  listScenarios(model: string, options?: CallOptions): Promise<api.ScenarioList> {
     return this.call("GET", `${pathOf(model)}/scenarios`, options);
   }
 
-  viewScenario(model: string, name: string, options?: CallOptions): Promise<Scenario> {
+  viewScenario(model: string, name: string, options?: CallOptions): Promise<api.Scenario> {
     return this.call("GET", scenarioPath(model, name), options);
   }
 
-  storeScenario(model: string, name: string, body: Scenario, options?: CallOptions): Promise<Scenario> {
+  storeScenario(model: string, name: string, body: api.Scenario, options?: CallOptions): Promise<api.Scenario> {
     return this.call("PUT", scenarioPath(model, name), { ...options, body });
   }
 
@@ -246,18 +230,33 @@ export class Shortlist {
     return this.call("DELETE", scenarioPath(model, name), { ...options, isRepeatable: false });
   }
 
+  /** Begins an experiment, or changes the shares of the running one of the same name. */
+  putExperiment(model: string, body: api.Experiment, options?: CallOptions): Promise<api.StartedExperiment> {
+    return this.call("PUT", `${pathOf(model)}/experiment`, { ...options, body });
+  }
+
+  /** Which arm of the running experiment is better so far. */
+  viewExperiment(model: string, options?: CallOptions): Promise<api.ExperimentReport> {
+    return this.call("GET", `${pathOf(model)}/experiment`, options);
+  }
+
+  /** Ends the running experiment. The arm that is kept becomes permanent. */
+  endExperiment(model: string, body: { keep?: string } = {}, options?: CallOptions): Promise<api.EndedExperiment> {
+    return this.call("DELETE", `${pathOf(model)}/experiment`, { ...options, body, isRepeatable: false });
+  }
+
   /** The user's recent events, the newest first. */
-  viewUserEvents(userId: string | number, options?: CallOptions): Promise<UserEvents> {
+  viewUserEvents(userId: string | number, options?: CallOptions): Promise<api.UserEvents> {
     return this.call("GET", `/v0/users/${encodeURIComponent(userId)}/events`, options);
   }
 
   /** What happened in the last hour, minute by minute. */
-  viewLive(options?: CallOptions): Promise<Live> {
+  viewLive(options?: CallOptions): Promise<api.Live> {
     return this.call("GET", "/v0/live", options);
   }
 
   /** Erases a user from all models, for good. */
-  eraseUser(userId: string | number, options?: CallOptions): Promise<ErasedUser> {
+  eraseUser(userId: string | number, options?: CallOptions): Promise<api.ErasedUser> {
     return this.call("POST", "/v0/users/erase", { ...options, body: { user_id: userId } });
   }
 

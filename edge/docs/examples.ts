@@ -56,6 +56,20 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     method: "storeScenario",
   },
   deleteScenario: { path: SCENARIO, method: "deleteScenario" },
+  putExperiment: {
+    path: MODEL,
+    body: {
+      name: "varied",
+      arms: [
+        { name: "now", share: 0.5 },
+        { name: "varied", share: 0.5, scenario: "home" },
+      ],
+      goal: { type: "purchase", within_hours: 24 },
+    },
+    method: "putExperiment",
+  },
+  viewExperiment: { path: MODEL, method: "viewExperiment" },
+  endExperiment: { path: MODEL, body: { keep: "varied" }, method: "endExperiment" },
   viewEvaluation: { path: MODEL, method: "viewEvaluation" },
   evaluateGiven: { path: MODEL, body: { item_attribute: "category" }, method: "evaluate" },
   listRuns: { path: MODEL, method: "listRuns" },

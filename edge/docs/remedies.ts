@@ -23,9 +23,12 @@ export const REMEDIES: Readonly<Record<ProblemCode, string>> = {
   model_not_found: "Check the name: GET /v0/models lists your models.",
   item_not_found: "The item must be in the catalog of the live version. Train again after new items have come.",
   scenario_not_found: "Check the name: GET …/scenarios lists them.",
+  experiment_not_found: "Begin one with PUT …/experiment.",
   version_not_found: "GET …/versions lists the versions that can be activated.",
   not_found: "Check the path against this page.",
   method_not_allowed: "The header Allow lists the methods of this address.",
+  experiment_running: "End the experiment with DELETE …/experiment, and begin another one.",
+  experiment_too_large: "Compare scenarios of one version, or train with smaller weights (SHORTLIST_WEIGHT_MB).",
   model_exists: "Choose another name, or change the model with PATCH. The name of a model being deleted is free soon.",
   model_not_active:
     "Wait until its first training has ended: the model's record shows the progress, or the failure. A model of events alone ranks from " +

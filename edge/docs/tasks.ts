@@ -35,6 +35,11 @@ export const TASKS: readonly Task[] = [
     calls: ["listScenarios", "viewScenario", "storeScenario", "deleteScenario"],
   },
   {
+    name: "Compare lists in an experiment",
+    introduction: "Which version or scenario is better, judged by what users do. One may look at any time.",
+    calls: ["putExperiment", "viewExperiment", "endExperiment"],
+  },
+  {
     name: "Judge and roll back",
     introduction: "How good the live version is, measured on interactions that it had not learnt from, and a way back.",
     calls: ["viewEvaluation", "evaluateGiven", "listRuns", "listVersions", "activateVersion"],

@@ -9,6 +9,7 @@ import { DurableObject } from "cloudflare:workers";
 import type { StoredEvent } from "../../shared/events/event.ts";
 import { EventMarks, eventFileKey, learntMarksKey } from "../../shared/events/event-store.ts";
 import type { LiveEvent } from "../../shared/events/live-events.ts";
+import type { ExposureCount } from "../../shared/experiment/report.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { type Bindings, settingsOf } from "../env.ts";
 import type { CallMinute } from "../live/counts.ts";
@@ -18,8 +19,18 @@ import { addCalls, callsFrom } from "./call-minutes.ts";
 import { countUsers } from "./count-users.ts";
 import { fileBytes, lastInFiles, nextFileEnd } from "./event-files.ts";
 import { EventMinutes } from "./event-minutes.ts";
+import { countExposures, expose, forgetOldExperiments, noteGoals, takeExposure } from "./exposures.ts";
 import { compactUnlearnt, removeLearnt } from "./old-events.ts";
-import type { Appended, EventsOfUser, ItemCount, LiveCounts, ShardPlace, ShardRpc } from "./shard-rpc.ts";
+import type {
+  Appended,
+  EventsOfUser,
+  Exposure,
+  ItemCount,
+  LiveCounts,
+  ShardPlace,
+  ShardRpc,
+  ShownExperiment,
+} from "./shard-rpc.ts";
 import { ShardTables } from "./shard-tables.ts";
 import { appendEvents, eraseUser, eventsAfter, forgetErased, knownIdsOf } from "./user-events.ts";
 
@@ -57,7 +68,10 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
     const isDue = this.#tables.lastSeq - this.#tables.exported >= EXPORT_DUE;
     // Before the events are stored: an alarm without events does no harm, but events without an alarm would wait.
     await this.#wakeAt(Math.max(this.#retryAtMs, nowMs + (isDue ? 0 : this.#exportMs)));
-    const appended = this.ctx.storage.transactionSync(() => appendEvents(this.#tables, batch, nowMs));
+    const appended = this.ctx.storage.transactionSync(() => {
+      noteGoals(this.#tables, batch);
+      return appendEvents(this.#tables, batch, nowMs);
+    });
     if ("full" in appended) {
       if (this.#fullUntilMs.size > FULL_USERS_MAX) this.#fullUntilMs.clear();
       for (const user of appended.full) this.#fullUntilMs.set(user, nowMs + FULL_MS);
@@ -93,6 +107,18 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
     const untilMs = Date.now() + ERASED_MS;
     await this.#wakeAt(untilMs);
     this.ctx.storage.transactionSync(() => eraseUser(this.#tables, user, untilMs));
+  }
+
+  async expose(experiment: ShownExperiment, exposure: Exposure): Promise<void> {
+    this.ctx.storage.transactionSync(() => expose(this.#tables, experiment, exposure, Date.now()));
+  }
+
+  async takeExposure(salt: string, user: UserId): Promise<Exposure | null> {
+    return this.ctx.storage.transactionSync(() => takeExposure(this.#tables, salt, user));
+  }
+
+  async exposures(salt: string): Promise<ExposureCount[]> {
+    return countExposures(this.#tables, salt);
   }
 
   async liveCounts(fromMinute: number): Promise<LiveCounts> {
@@ -173,6 +199,7 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
     const [place, nowMs] = [this.#place, Date.now()];
     const lastMs = Number(this.#tables.state("upkeep_at") ?? 0);
     forgetErased(this.#tables, nowMs);
+    forgetOldExperiments(this.#tables, nowMs);
     if (place === undefined || (lastMs <= nowMs && nowMs < lastMs + UPKEEP_MS)) return false;
     const old = { learnt: await this.#learnt(place), beforeMs: nowMs - KEPT_MS };
     return this.ctx.storage.transactionSync(() => {

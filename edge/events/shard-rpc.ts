@@ -2,6 +2,8 @@
 
 import type { StoredEvent } from "../../shared/events/event.ts";
 import type { LiveEvent } from "../../shared/events/live-events.ts";
+import type { ExposureCount } from "../../shared/experiment/report.ts";
+import type { RunningExperiment } from "../../shared/experiment/running.ts";
 import type { ItemId, UserId } from "../../shared/ids.ts";
 import type { CallMinute, Counts } from "../live/counts.ts";
 import { sleep, within } from "../reading/waiting.ts";
@@ -30,6 +32,19 @@ export type LiveCounts = {
   readonly newest: readonly (StoredEvent & { readonly at: number })[];
 };
 
+/** An experiment whose lists users see. */
+export type ShownExperiment = Pick<RunningExperiment, "salt" | "goal" | "guard">;
+
+/** The first list of an experiment that a user saw, in epoch milliseconds, and whether the user reached the goal and the guard since. */
+export type Exposure = {
+  readonly user: UserId;
+  readonly arm: string;
+  readonly revision: number;
+  readonly at: number;
+  readonly reached: boolean;
+  readonly guarded: boolean;
+};
+
 export type ShardRpc = {
   /** Stores all events, or none. */
   append(place: ShardPlace, batch: readonly EventsOfUser[]): Promise<Appended>;
@@ -43,6 +58,11 @@ export type ShardRpc = {
   popularItems(types: readonly string[], limit: number): Promise<ItemCount[]>;
   /** Removes the user's events, and drops those that arrive within the next hour. */
   erase(user: UserId): Promise<void>;
+  /** Stores a user's first list of an experiment. Repeating it changes nothing. */
+  expose(experiment: ShownExperiment, exposure: Exposure): Promise<void>;
+  /** Removes and returns the user's exposure, for the shard that the user has now. */
+  takeExposure(salt: string, user: UserId): Promise<Exposure | null>;
+  exposures(salt: string): Promise<ExposureCount[]>;
   /** The shard's events from a minute on. */
   liveCounts(fromMinute: number): Promise<LiveCounts>;
   /** Adds the calls that an isolate has counted. */

@@ -30,6 +30,7 @@ export const eventsAfter = (tables: ShardTables, user: UserId, seq: number): Sto
 /** Removes the user's events, and drops those that arrive until a time. */
 export function eraseUser(tables: ShardTables, user: UserId, untilMs: number): void {
   tables.query("DELETE FROM batches WHERE user = ?", user);
+  tables.query("DELETE FROM exposures WHERE user = ?", user);
   tables.query("INSERT OR REPLACE INTO erased VALUES (?, ?)", user, untilMs);
 }
 
@@ -37,7 +38,7 @@ export function forgetErased(tables: ShardTables, nowMs: number): void {
   tables.query("DELETE FROM erased WHERE until <= ?", nowMs);
 }
 
-const isErased = (tables: ShardTables, user: UserId, nowMs: number) =>
+export const isErased = (tables: ShardTables, user: UserId, nowMs: number) =>
   tables.numberIn("SELECT COUNT(*) AS value FROM erased WHERE user = ? AND until > ?", user, nowMs) > 0;
 
 const countOf = (tables: ShardTables, user: UserId) =>

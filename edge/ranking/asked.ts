@@ -1,11 +1,13 @@
 /** What a rank call asks: the fields that it sends, and those of its scenario where it sends none itself. */
 import { type CallDefaults, queryOf, RANK_BODY_BYTES_MAX, type RankParameters } from "../../shared/api.ts";
 import { parseJson } from "../../shared/parse-request.ts";
+import { Problem } from "../../shared/problem.ts";
+import type { Scenario } from "../../shared/scenario.ts";
 import type { Isolate } from "../isolate.ts";
 import type { ReadAccess } from "../reading/artifact-reader.ts";
 import { jsonTextOf, readBody, refuseQuery } from "../request-body.ts";
-import type { LoadedVersion } from "../versions/load-version.ts";
 import { type Capacity, type Waiting, withPlace } from "./capacity.ts";
+import type { VersionOfCall } from "./version-of-call.ts";
 
 export type Asked = {
   /** The fields of the call itself. */
@@ -45,13 +47,24 @@ export const byBody =
  */
 export async function withScenario(
   { sent, parse }: Asked,
-  loaded: LoadedVersion,
+  { loaded, part, defaultScenario }: Omit<VersionOfCall, "release">,
   { scenarios }: Pick<Isolate, "scenarios">,
   access: ReadAccess,
 ): Promise<{ readonly parameters: RankParameters; readonly scenarioHeaders: Readonly<Record<string, string>> }> {
-  if (sent.scenario === undefined) return { parameters: sent, scenarioHeaders: {} };
-  const { fields, problems } = await scenarios.fitting(loaded, sent.scenario, access);
-  const parameters = parse(fields);
+  const ofArm = part?.arm.strategy ? { strategy: part.arm.strategy } : {};
+  const preset = sent.similarTo === undefined ? (part?.arm.scenario ?? defaultScenario) : undefined;
+  const scenario = sent.scenario ?? preset;
+  if (scenario === undefined) return { parameters: { ...sent, ...ofArm }, scenarioHeaders: {} };
+  const { fields, problems } = await scenarios.fitting(loaded, scenario, access).catch((error: unknown) => {
+    // A call that names no scenario does not fail because one was deleted.
+    const isLost = sent.scenario === undefined && error instanceof Problem && error.code === "scenario_not_found";
+    if (!isLost) throw error;
+    return { fields: {} as Scenario, problems: [error.message] };
+  });
+  const { return: details, ...others } = fields;
+  // A caller that names no scenario expects the answer in the form that it asks for.
+  const defaults = sent.scenario === undefined ? others : { ...others, ...(details && { return: details }) };
+  const parameters = { ...parse(defaults), scenario, ...ofArm };
   if (problems.length === 0) return { parameters, scenarioHeaders: {} };
   const text = problems.join("; ").replaceAll(/[^\x20-\x7e]/g, "?"); // a header has no other characters
   return { parameters, scenarioHeaders: { "x-scenario-problem": text.slice(0, SCENARIO_PROBLEM_MAX) } };

@@ -1,6 +1,7 @@
 import { clipped } from "../../shared/clipped.ts";
-import { type Live, LivePointer, type ModelStatus } from "../../shared/live-pointer.ts";
-import { livePointerKey, type StoredMeanings } from "../../shared/manifest.ts";
+import type { RunningExperiment } from "../../shared/experiment/running.ts";
+import { LivePointer, type ModelStatus } from "../../shared/live-pointer.ts";
+import { type Live, livePointerKey, type StoredMeanings } from "../../shared/manifest.ts";
 import { ModelName } from "../../shared/model-spec.ts";
 import { Problem } from "../../shared/problem.ts";
 import { type ReadAccess, unreadableAs } from "../reading/artifact-reader.ts";
@@ -10,10 +11,19 @@ import type { RequestAccess } from "../reading/waiting.ts";
 export type NamedModel = { readonly customer: string; readonly modelName: string };
 
 /** One version of a model. */
-export type ModelVersion = NamedModel & { readonly live: Live };
+export type ModelVersion = NamedModel & {
+  readonly live: Live;
+  /** The versions that serve at the same time, because an experiment compares them. Absent: only this one. */
+  readonly serving?: ReadonlySet<string> | undefined;
+};
 
 /** A model and its live version. The version was live at `confirmedMs` or later: then the read of the pointer began. */
-export type LiveVersion = ModelVersion & { readonly confirmedMs: number };
+export type LiveVersion = ModelVersion & {
+  readonly confirmedMs: number;
+  readonly experiment?: RunningExperiment | undefined;
+  /** The scenario of calls that name none. */
+  readonly defaultScenario?: string | undefined;
+};
 
 /** A model that may be answered by live counts of events until it has a version. */
 export type WaitingModel = NamedModel & {
@@ -32,6 +42,8 @@ export type OnModelGone = (model: NamedModel, access: RequestAccess) => void;
 export type LivePointers = {
   /** Throws Problem model_not_found, model_not_active, artifact_unavailable. */
   liveVersion(customer: string, modelName: string, access: ReadAccess): Promise<LiveVersion | WaitingModel>;
+  /** The next call reads the pointer again. */
+  invalidate(model: NamedModel, nowMs: number): void;
 };
 
 type ReadPointer = LivePointer & { readonly readAtMs: number };
@@ -65,11 +77,13 @@ export function livePointers(cacheMs: number, onModelGone: OnModelGone = () => {
         .catch(unreadableAs("artifact_unavailable", "Which version of the model is live cannot be read right now"));
       if (!pointer?.live) onModelGone({ customer, modelName }, access);
       if (pointer === undefined || pointer.status === "DESTROYING") throw notFound(modelName);
-      const { status, live, events, readAtMs: confirmedMs } = pointer;
-      if (status === "ACTIVE" && live !== null) return { customer, modelName, live, confirmedMs };
+      const { status, live, events, experiment, default_scenario: defaultScenario, readAtMs: confirmedMs } = pointer;
+      if (status === "ACTIVE" && live !== null)
+        return { customer, modelName, live, confirmedMs, experiment, defaultScenario };
       if (events === undefined) throw notActive(modelName, status);
       return { customer, modelName, live: null, meanings: events.meanings, notActive: notActive(modelName, status) };
     },
+    invalidate: ({ customer, modelName }, nowMs) => cache.invalidate(livePointerKey(customer, modelName), nowMs),
   };
 }
 

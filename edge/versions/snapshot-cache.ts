@@ -58,6 +58,7 @@ export const LOAD_MS_MAX = 25_000;
 const WAIT_FOR_NEWER_MS = 8000;
 /** A new version shows within this time, unless it cannot be loaded. */
 const SHOWN_WITHIN_MS = 10_000;
+const NEVER = -1;
 const POLL_MS = 10;
 const FAILURES_MAX = 1000;
 /** Time between the starts of two attempts. It doubles with each failure. */
@@ -140,7 +141,7 @@ export function snapshotCache(
         const { problem, isLoading, isLate } = loadStateOf(target, now);
         const work = problem || isLoading || isOver ? undefined : load(target, access);
         if (work) access.waitUntil(work);
-        const older = memory.leaseOther(target, access, isLate || isOver ? Infinity : SHOWN_WITHIN_MS);
+        const older = memory.leaseOther(target, access, isLate || isOver ? Infinity : standInMs(target));
         if (older) return older;
         if (problem || isOver) throw problem ?? problemOf(new ReadError("loading took too long"), target);
         await waitFor(work, Math.min(untilMs - now, WAIT_FOR_NEWER_MS));
@@ -148,6 +149,9 @@ export function snapshotCache(
     },
   };
 }
+
+/** How long ago another version may have been live that stands in for one that loads. In an experiment, calls wait for their arm's. */
+const standInMs = ({ serving }: ModelVersion) => (serving ? NEVER : SHOWN_WITHIN_MS);
 
 /** Waits for a load that this call has started, for at most `ms`, or a moment for the load of another call. */
 const waitFor = (load: Promise<void> | undefined, ms: number): Promise<void> =>

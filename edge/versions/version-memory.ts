@@ -144,7 +144,7 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number, chan
     },
     add(loaded, cost, access, beganMs) {
       const key = versionKey(loaded.target);
-      retireOlder(versionsOf(loaded.target), key, beganMs);
+      retireOlder(versionsOf(loaded.target), loaded.target, beganMs);
       if (entries.has(key))
         access.waitUntil(loaded.scorer.release()); // loaded twice; the first copy may be in use
       else entries.set(key, { loaded, cost, beganMs, ...unused(access.nowMs()) });
@@ -166,10 +166,14 @@ function confirmed(entry: Entry | undefined, { confirmedMs }: LiveVersion): Entr
   return entry;
 }
 
-/** Retires the versions whose loads began no later than the new one's. Others are newer, since the new one's load was slow. */
-function retireOlder(versions: readonly Entry[], newKey: string, beganMs: number): void {
+/**
+ * Retires the versions whose loads began no later than the new one's, except those that serve beside it. Others are newer, since the new
+ * one's load was slow.
+ */
+function retireOlder(versions: readonly Entry[], { live, serving }: ModelVersion, beganMs: number): void {
+  const stays = (version: string) => version === live.version || serving?.has(version);
   for (const entry of versions)
-    if (entry.beganMs <= beganMs) entry.isRetired = versionKey(entry.loaded.target) !== newKey;
+    if (entry.beganMs <= beganMs) entry.isRetired = !stays(entry.loaded.target.live.version);
 }
 
 /** Versions that no new call may lease while a newer one waits for their memory. */

@@ -10,7 +10,10 @@ const AT_ONCE = 12;
 const DRAWN = ["drawn-1", "drawn-2", "drawn-3"];
 
 /** Calls that need data which random requests do not have: a version, a report, an item. */
-const WITHOUT_DATA = ["activateVersion", "viewEvaluation", "evaluateGiven", "similarByQuery", "similarByBody"];
+const WITHOUT_DATA = [
+  ...["activateVersion", "viewEvaluation", "evaluateGiven", "similarByQuery", "similarByBody"],
+  ...["putExperiment", "viewExperiment", "endExperiment"], // in experiment.test.ts
+];
 
 let world: FuzzWorld;
 let api: OpenApi;
@@ -114,6 +117,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
   await succeeds("rankByBody", "POST", "/v0/models/texts/rank", { user_id: "ann", limit: 3 });
   await succeeds("similarByQuery", "GET", "/v0/models/texts/similar_items?item_id=it1&return=scores,metadata,reasons");
   await succeeds("similarByBody", "POST", "/v0/models/texts/similar_items", { item_id: "it1", diversity: 0.5 });
+  await succeeds("deleteModel", "DELETE", "/v0/models/late");
   expect(faults.slice(0, 10)).toEqual([]);
   expect([...seen.keys()].sort()).toEqual(
     Object.values(api.paths)

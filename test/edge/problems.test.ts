@@ -7,6 +7,8 @@ import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
 const OF_THE_TRAINER: readonly ProblemCode[] = [
   "version_not_found",
+  "experiment_running",
+  "experiment_too_large",
   "model_exists",
   "model_busy",
   "too_many_scenarios",
@@ -53,6 +55,7 @@ const PROVOKED: Partial<Record<ProblemCode, () => Promise<Response>>> = {
   },
   model_not_found: () => edge.call("/v0/models/nothing/rank"),
   item_not_found: () => edge.call("/v0/models/shop/similar_items?item_id=nothing"),
+  experiment_not_found: () => edge.call("/v0/models/shop/experiment"),
   scenario_not_found: () => edge.call(`${RANK}?scenario=home`),
   not_found: () => edge.call("/nothing"),
   method_not_allowed: () => edge.call(RANK, { method: "DELETE" }),

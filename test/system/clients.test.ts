@@ -117,6 +117,15 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
   expect(await client.evaluate("shop", { scenario: "home" })).toMatchObject({ scenario: "home", version, limit: 4 });
   expect(await client.deleteScenario("shop", "home")).toMatchObject({ name: "home" });
 
+  const arms = [
+    { name: "now", share: 0.5 },
+    { name: "popular", share: 0.5, strategy: "popular" as const },
+  ];
+  const experiment = { name: "first", arms, goal: { type: "purchase" } };
+  expect(await client.putExperiment("shop", experiment)).toMatchObject({ name: "first", revision: 1 });
+  expect((await client.viewExperiment("shop")).verdict).toBe("running");
+  expect(await client.endExperiment("shop", { keep: "now" })).toMatchObject({ keep: "now" });
+
   expect((await client.viewEvaluation("shop")).chosen.method).toEqual(expect.any(String));
   expect((await client.evaluate("shop", { item_attribute: "shelf" })).segments).toHaveLength(3);
   expect((await client.listRuns("shop")).runs).toMatchObject([{ outcome: "published", version, report: null }]);

@@ -91,6 +91,7 @@ async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened
       ...modelRoutes({
         ...context,
         edgeUrl: settings.edgeUrl,
+        edgeMemoryBytes: settings.runs.edgeMemoryBytes,
         dryRuns: dryRuns(dryRun, DRY_RUN_LIMITS),
         evaluations: evaluations(),
       }),

@@ -7,6 +7,7 @@
  *
  * README.md says what the pointer, the lease and the tombstone guarantee when two trainers work at once.
  */
+import { keptBy } from "../../shared/experiment/running.ts";
 import { liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
 import { blobKey, listsKey, manifestKey, replayKey, reportKey } from "../../shared/manifest.ts";
 import { StageError } from "../stage/stage-error.ts";
@@ -91,7 +92,7 @@ async function swapLive(built: BuiltVersion, model: ModelRef, context: PublishCo
     if (isLive) return undefined; // an earlier attempt of this run swapped the pointer, and its answer was lost
     if (ownsLease && !(await ownsLease())) throw superseded(model);
     const live = liveAfter(current.live, built.version, manifest);
-    return { format: 1, status: "ACTIVE", live, updated_at: new Date(nowMs()).toISOString() };
+    return { format: 1, status: "ACTIVE", live, ...keptBy(current), updated_at: new Date(nowMs()).toISOString() };
   });
 }
 

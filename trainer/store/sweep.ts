@@ -1,9 +1,9 @@
 import { blobKey, listsKey, manifestKey, prefixOf, replayKey, reportKey } from "../../shared/manifest.ts";
 import { type DeleteOptions, deleteObjects } from "./delete-objects.ts";
-import { type ModelRef, readLivePointer } from "./live-pointer-swap.ts";
+import { changeLivePointer, type ModelRef, readLivePointer } from "./live-pointer-swap.ts";
 import { type ListedObject, type ObjectStore, StoreError } from "./object-store.ts";
 import { descriptorsOf } from "./version-files.ts";
-import { ACTIVATABLE, readManifest, storedVersions } from "./versions.ts";
+import { ACTIVATABLE, readManifest, type StoredVersion, storedVersions } from "./versions.ts";
 
 export type SweepOptions = DeleteOptions & {
   readonly nowMs: number;
@@ -39,10 +39,16 @@ export async function sweep(store: ObjectStore, model: ModelRef, options: SweepO
   const isOld = ({ modifiedMs }: { readonly modifiedMs: number }) => modifiedMs < nowMs - graceMs;
   const live = pointer.live?.version;
   const versions = await storedVersions(store, model);
+  const arms = new Set(pointer.experiment?.arms.map(({ version }) => version?.version));
+  const isSpent = (stored: StoredVersion, i: number) =>
+    stored.modifiedMs < spentBeforeMs ||
+    (i < versions.length - keepVersions && isOld(stored) && !arms.has(stored.version));
   const spent = versions
-    .filter((stored, i) => (i < versions.length - keepVersions && isOld(stored)) || stored.modifiedMs < spentBeforeMs)
+    .filter(isSpent)
     .map(({ version }) => version)
     .filter((version) => version !== live);
+  // An erasure is due: an experiment that needs a version with the record of an erased user ends.
+  if (spent.some((version) => arms.has(version))) await endExperiment(store, model, nowMs);
   const kept = new Set(versions.map(({ version }) => version).filter((version) => !spent.includes(version)));
   if (live) kept.add(live);
   const named = new Set<string>();
@@ -54,6 +60,14 @@ export async function sweep(store: ObjectStore, model: ModelRef, options: SweepO
   const unnamed = files.map(({ key }) => key);
   await deleteObjects(store, unnamed, options);
   return [...manifests, ...unnamed];
+}
+
+async function endExperiment(store: ObjectStore, model: ModelRef, nowMs: number): Promise<void> {
+  await changeLivePointer(store, model, (current) => {
+    if (current?.experiment === undefined) return undefined;
+    const { experiment: _, ...rest } = current;
+    return { ...rest, updated_at: new Date(nowMs).toISOString() };
+  });
 }
 
 /** Keys of the version's report, lists, replay and blobs. */

@@ -1,5 +1,6 @@
-import { liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
-import { blobKey, Manifest, manifestKey, prefixOf } from "../../shared/manifest.ts";
+import { keptBy } from "../../shared/experiment/running.ts";
+import { type LivePointer, liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
+import { blobKey, type Live, Manifest, manifestKey, prefixOf } from "../../shared/manifest.ts";
 import { Problem } from "../../shared/problem.ts";
 import { changeLivePointer, type ModelRef } from "./live-pointer-swap.ts";
 import { type ObjectStore, StoreError, storedJson } from "./object-store.ts";
@@ -74,7 +75,7 @@ export async function activate(
     if (exists && !(await exists())) throw unknownModel(model);
     if (live === version) return undefined;
     const next = liveAfter(current.live, version, found.descriptor);
-    return { format: 1, status: "ACTIVE", live: next, updated_at: new Date(nowMs).toISOString() };
+    return { format: 1, status: "ACTIVE", live: next, ...keptBy(current), updated_at: new Date(nowMs).toISOString() };
   });
   return manifest!;
 }
@@ -93,7 +94,18 @@ async function wholeManifest(store: ObjectStore, model: ModelRef, version: strin
   return { manifest: found.manifest, descriptor };
 }
 
-const unknownModel = ({ modelName }: ModelRef) =>
+/** A version that can be activated, as pointers name it. Throws Problem version_not_found. */
+export async function activatableVersion(
+  store: ObjectStore,
+  model: ModelRef,
+  { version, current, nowMs }: { readonly version: string; readonly current: LivePointer; readonly nowMs: number },
+): Promise<Live> {
+  const live = current.status === "ACTIVE" ? current.live?.version : undefined;
+  if (!(await versionNames(store, model, { live, nowMs })).includes(version)) throw unknownVersion(model, version);
+  return liveAfter(current.live, version, (await wholeManifest(store, model, version)).descriptor);
+}
+
+export const unknownModel = ({ modelName }: ModelRef) =>
   new Problem("model_not_found", `There is no model with the name ${JSON.stringify(modelName)}.`);
 
 const unknownVersion = ({ modelName }: ModelRef, version: string) =>

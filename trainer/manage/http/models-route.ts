@@ -23,12 +23,15 @@ import type { Model } from "../records/model-transitions.ts";
 import { versionFigures } from "../runs/version-metrics.ts";
 import type { AppEnv, Route } from "./app.ts";
 import { evaluationAnswer } from "./evaluation-answer.ts";
+import { experimentRoutes } from "./experiment-routes.ts";
 import { HIDE_SOURCES, ModelPatch, patchedSpec } from "./model-patch.ts";
 import { jsonOf, queryParameters } from "./read-request.ts";
 import { scenarioRoutes } from "./scenario-routes.ts";
 
 export type RoutesContext = actions.ActionContext & {
   readonly edgeUrl: string;
+  /** Memory of an isolate for versions. */
+  readonly edgeMemoryBytes: number;
   readonly dryRuns: DryRuns;
   readonly evaluations: Evaluations;
 };
@@ -97,6 +100,7 @@ export function modelRoutes(context: RoutesContext): readonly Route[] {
     { path: `${model}/versions/:version/activate`, methods: { POST: activate } },
     { path: `${model}/evaluation`, methods: { GET: readReport, POST: evaluate } },
     ...scenarioRoutes(context, find),
+    ...experimentRoutes(context, find),
   ];
 }
 

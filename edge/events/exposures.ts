@@ -1,0 +1,76 @@
+/** The users who saw a list of an experiment, and whether they reached its goal: in the shard that has their events. */
+
+import type { Goal } from "../../shared/experiment/experiment.ts";
+import type { ExposureCount } from "../../shared/experiment/report.ts";
+import type { UserId } from "../../shared/ids.ts";
+import type { EventsOfUser, Exposure, ShownExperiment } from "./shard-rpc.ts";
+import type { ShardTables } from "./shard-tables.ts";
+import { isErased } from "./user-events.ts";
+
+/** An experiment without new users for this time is forgotten. */
+const KEPT_MS = 90 * 24 * 3_600_000;
+
+/** Stores the user's first list of the experiment. Later ones change nothing. */
+export function expose(
+  tables: ShardTables,
+  { salt, goal, guard }: ShownExperiment,
+  exposure: Exposure,
+  nowMs: number,
+): void {
+  const known = tables.numberIn("SELECT COUNT(*) AS value FROM experiments WHERE salt = ?", salt);
+  if (known === 0) tables.query("INSERT INTO experiments VALUES (?, ?)", salt, JSON.stringify({ goal, guard }));
+  const { user, arm, revision, at, reached, guarded } = exposure;
+  if (isErased(tables, user, nowMs)) return;
+  tables.query(
+    "INSERT OR IGNORE INTO exposures VALUES (?, ?, ?, ?, ?, ?, ?)",
+    ...[salt, user, arm, revision, at, Number(reached), Number(guarded)],
+  );
+}
+
+/** Removes and returns the user's exposure, for the shard that the user has now. */
+export function takeExposure(tables: ShardTables, salt: string, user: UserId): Exposure | null {
+  const text = "SELECT arm, revision, at, reached, guarded FROM exposures WHERE salt = ? AND user = ?";
+  type Stored = { arm: string; revision: number; at: number; reached: number; guarded: number };
+  const [found] = tables.query<Stored>(text, salt, user);
+  if (found === undefined) return null;
+  tables.query("DELETE FROM exposures WHERE salt = ? AND user = ?", salt, user);
+  return { ...found, user, reached: found.reached === 1, guarded: found.guarded === 1 };
+}
+
+export const countExposures = (tables: ShardTables, salt: string): ExposureCount[] =>
+  tables.query<ExposureCount>(
+    `SELECT arm, revision, at / 86400000 AS day, COUNT(*) AS exposed, SUM(reached) AS reached, SUM(guarded) AS guarded
+     FROM exposures WHERE salt = ? GROUP BY 1, 2, 3`,
+    salt,
+  );
+
+/** Marks the users whose new events reach the goal of an experiment in time. An event may arrive late: the time that it names counts. */
+export function noteGoals(tables: ShardTables, batch: readonly EventsOfUser[]): void {
+  for (const { salt, definition } of tables.query<{ salt: string; definition: string }>("SELECT * FROM experiments")) {
+    const { goal, guard } = JSON.parse(definition) as { goal: Goal; guard: Goal | null };
+    for (const { user, events } of batch) {
+      for (const { type, created_at } of events) {
+        if (type === goal.type) mark("reached", goal, created_at);
+        if (guard && type === guard.type) mark("guarded", guard, created_at);
+      }
+      function mark(column: "reached" | "guarded", { within_hours }: Goal, seconds: number) {
+        tables.query(
+          `UPDATE exposures SET ${column} = 1
+           WHERE salt = ? AND user = ? AND ${column} = 0 AND ? BETWEEN at / 1000 AND at / 1000 + ?`,
+          ...[salt, user, seconds, within_hours * 3600],
+        );
+      }
+    }
+  }
+}
+
+export function forgetOldExperiments(tables: ShardTables, nowMs: number): void {
+  const old = tables.query<{ salt: string }>(
+    "SELECT salt FROM exposures GROUP BY salt HAVING MAX(at) < ?",
+    nowMs - KEPT_MS,
+  );
+  for (const { salt } of old) {
+    tables.query("DELETE FROM exposures WHERE salt = ?", salt);
+    tables.query("DELETE FROM experiments WHERE salt = ?", salt);
+  }
+}

@@ -1,0 +1,122 @@
+/** What an experiment has shown so far. */
+import type { RunningExperiment } from "./running.ts";
+import {
+  type ArmCount,
+  type ArmVerdict,
+  hasRatioMismatch,
+  type Lift,
+  liftOf,
+  rateOf,
+  usersToDetect,
+  verdictOf,
+} from "./verdict.ts";
+
+/** Users whose first list of the experiment came from one arm, under one revision of the shares, on one day (in UTC since 1970). */
+export type ExposureCount = {
+  readonly arm: string;
+  readonly revision: number;
+  readonly day: number;
+  readonly exposed: number;
+  /** How many of them have reached the goal, and the guard, in time. */
+  readonly reached: number;
+  readonly guarded: number;
+};
+
+type Verdict = ArmVerdict | "sample_ratio_mismatch";
+
+const DAY_MS = 86_400_000;
+
+export function experimentReport(running: RunningExperiment, counts: readonly ExposureCount[], nowMs: number) {
+  const { name, started_at, goal, guard, arms, revisions } = running;
+  const comparisons = (arms.length - 1) * (guard ? 2 : 1);
+  const of = (arm: string, untilDay = Infinity) => countsOf(counts, arm, untilDay);
+  const first = of(arms[0]!.name);
+  const isMismatch = hasRatioMismatch(...exposedAndExpected(running, counts));
+  const shown = arms.map(({ name, version, scenario, strategy }, i) => {
+    const { goal: goalCount, guard: guardCount } = of(name);
+    const lift = i === 0 ? undefined : liftOf(first.goal, goalCount, comparisons);
+    const guardLift = i === 0 || !guard ? undefined : liftOf(first.guard, guardCount, comparisons);
+    return {
+      name,
+      share: revisions.at(-1)![name]!,
+      version: version?.version ?? null,
+      scenario,
+      strategy,
+      exposed: goalCount.exposed,
+      reached: goalCount.reached,
+      rate: rateOf(goalCount),
+      ...(guard && { guard_reached: guardCount.reached, guard_rate: rateOf(guardCount) }),
+      ...(i > 0 && { lift: lift ?? null, verdict: isMismatch ? "running" : verdictOf(lift, guardLift) }),
+      ...(i > 0 && guard && { guard_lift: guardLift ?? null }),
+    };
+  });
+  const verdicts = shown.slice(1).map(({ verdict }) => verdict as ArmVerdict);
+  const days = [...new Set(counts.map(({ day }) => day))].sort((a, b) => a - b);
+  const missing = usersToDetect(first.goal, comparisons);
+  const daysSoFar = Math.max(1, (nowMs - Date.parse(started_at)) / DAY_MS);
+  const perDay = first.goal.exposed / daysSoFar;
+  return {
+    name,
+    started_at,
+    goal,
+    guard,
+    verdict: isMismatch ? ("sample_ratio_mismatch" as const) : together(verdicts),
+    sample_ratio_mismatch: isMismatch,
+    arms: shown,
+    users_to_detect_5_percent: missing,
+    days_to_detect_5_percent: missing === null || perDay === 0 ? null : Math.ceil(missing / perDay),
+    days: days.map((day) => ({
+      day: new Date(day * DAY_MS).toISOString().slice(0, 10),
+      arms: arms.map(({ name }, i) => {
+        const { goal: soFar } = of(name, day);
+        const lift = i === 0 ? undefined : liftOf(of(arms[0]!.name, day).goal, soFar, comparisons);
+        return {
+          name,
+          exposed: soFar.exposed,
+          reached: soFar.reached,
+          ...(i > 0 && { lift: lift ?? (null as Lift | null) }),
+        };
+      }),
+    })),
+  };
+}
+export type ExperimentReport = ReturnType<typeof experimentReport>;
+
+/** One verdict for all arms: better as soon as one is, otherwise what all agree on. */
+function together(verdicts: readonly ArmVerdict[]): Verdict {
+  if (verdicts.includes("better")) return "better";
+  return verdicts.every((verdict) => verdict === verdicts[0]) ? verdicts[0]! : "running";
+}
+
+function countsOf(
+  counts: readonly ExposureCount[],
+  arm: string,
+  untilDay: number,
+): { goal: ArmCount; guard: ArmCount } {
+  const own = counts.filter((count) => count.arm === arm && count.day <= untilDay);
+  const sum = (name: "exposed" | "reached" | "guarded") => own.reduce((total, count) => total + count[name], 0);
+  const exposed = sum("exposed");
+  return { goal: { exposed, reached: sum("reached") }, guard: { exposed, reached: sum("guarded") } };
+}
+
+/** The users of the present arms, and how many there should be by the shares of each revision. */
+function exposedAndExpected(
+  { arms, revisions }: RunningExperiment,
+  counts: readonly ExposureCount[],
+): [number[], number[]] {
+  const names = arms.map(({ name }) => name);
+  const exposed = names.map(() => 0);
+  const expected = names.map(() => 0);
+  for (const [revision, shares] of revisions.entries()) {
+    const own = names.map((arm) =>
+      counts.reduce((sum, one) => sum + (one.arm === arm && one.revision === revision ? one.exposed : 0), 0),
+    );
+    const total = own.reduce((sum, count) => sum + count, 0);
+    const whole = names.reduce((sum, arm) => sum + (shares[arm] ?? 0), 0);
+    for (const [i, arm] of names.entries()) {
+      exposed[i]! += own[i]!;
+      if (whole > 0) expected[i]! += (total * (shares[arm] ?? 0)) / whole;
+    }
+  }
+  return [exposed, expected];
+}

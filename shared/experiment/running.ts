@@ -1,0 +1,47 @@
+/** A running experiment as the live pointer has it, so that every edge that knows the live version knows the arms too. */
+import { z } from "zod";
+import { Live } from "../manifest.ts";
+import { armWithBucket, BUCKETS, bucketOf } from "./buckets.ts";
+import { ARMS_MAX, ARMS_MIN } from "./experiment.ts";
+
+const Bucket = z.int().min(0).max(BUCKETS);
+const Goal = z.object({ type: z.string().max(40), within_hours: z.int().min(1) });
+/** Changes of shares. Later ones are refused. */
+export const REVISIONS_MAX = 50;
+
+export const RunningArm = z.object({
+  name: z.string().max(40),
+  buckets: z.array(z.tuple([Bucket, Bucket])).max(BUCKETS),
+  /** Null: the live version. */
+  version: Live.nullable(),
+  scenario: z.string().max(63).nullable(),
+  strategy: z.literal("popular").nullable(),
+});
+export type RunningArm = z.infer<typeof RunningArm>;
+
+export const RunningExperiment = z.object({
+  name: z.string().max(63),
+  /** Differs between experiments, also between those of one name, so that two share no buckets. */
+  salt: z.string().min(1).max(64),
+  /** RFC 3339 UTC. */
+  started_at: z.string().max(40),
+  goal: Goal,
+  guard: Goal.nullable(),
+  arms: z.array(RunningArm).min(ARMS_MIN).max(ARMS_MAX),
+  /** The shares since the beginning, by the names of the arms; the last ones are in force. */
+  revisions: z.array(z.record(z.string(), z.number())).min(1).max(REVISIONS_MAX),
+});
+export type RunningExperiment = z.infer<typeof RunningExperiment>;
+
+/** What of a pointer stays when another version goes live. */
+export const keptBy = <
+  Pointer extends { experiment?: RunningExperiment | undefined; default_scenario?: string | undefined },
+>({
+  experiment,
+  default_scenario,
+}: Pointer) => ({ ...(experiment && { experiment }), ...(default_scenario !== undefined && { default_scenario }) });
+
+/** The arm of a user, or of an anonymous caller's session. */
+export function armOf({ salt, arms }: RunningExperiment, unit: string): RunningArm {
+  return arms[armWithBucket(arms, bucketOf(salt, unit))]!;
+}
