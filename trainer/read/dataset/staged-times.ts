@@ -1,9 +1,8 @@
-import type { TimeRule } from "../rules/dialect.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
-import { type TimeReading, timeReadingOf } from "../rules/time-reading.ts";
+import { type TimeColumn, type TimeReading, timeReadingOf } from "../rules/time-reading.ts";
 import { readRow, type Staging } from "./staging.ts";
 
-type Column = { readonly name: string; readonly rule: TimeRule; readonly format?: string | undefined };
+type Column = Omit<TimeColumn, "readRow">;
 
 /** How the times in a column of a staged table are read. Throws StageError `ambiguous_time`. */
 export const stagedTimes = (staging: Staging, table: string, column: Column): Promise<TimeReading> =>

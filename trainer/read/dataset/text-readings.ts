@@ -18,9 +18,26 @@ export const unlessNothing = (text: string): string => `CASE WHEN ${text} NOT IN
 /** 007 is a code and not the number 7. */
 const isCode = (text: string) => `regexp_matches(${text}, '^[+-]?0[0-9]')`;
 
+/** The codes of ISO 4217. Other capitals, such as those of a size or a part number, are no currency. */
+const CURRENCY_CODES =
+  `AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY
+  COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD
+  JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO
+  NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT
+  TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES VND VUV WST XAF XCD XCG XOF XPF YER ZAR ZMW ZWG`.replaceAll(
+    /\s+/g,
+    "|",
+  );
+const CURRENCY_BEFORE = `^([+-]?)\\s*([$€£¥₹]|(?:${CURRENCY_CODES})\\s)\\s*`;
+const CURRENCY_BEHIND = `\\s*([$€£¥₹]|${CURRENCY_CODES})$`;
+
+/** The currency of a number, '' without one. */
+export const currencyOf = (text: string) =>
+  `trim(regexp_extract(${text}, '${CURRENCY_BEFORE}', 2) || regexp_extract(${text}, '${CURRENCY_BEHIND}', 1))`;
+
 /** A number without its currency and without blanks and apostrophes between digits. */
 const bare = (text: string) =>
-  `regexp_replace(regexp_replace(${text}, '^([+-]?)\\s*(?:[$€£¥₹]|[A-Z]{3}\\s)\\s*|\\s*(?:[$€£¥₹]|[A-Z]{3})$', '\\1', 'g'),
+  `regexp_replace(regexp_replace(regexp_replace(${text}, '${CURRENCY_BEFORE}', '\\1'), '${CURRENCY_BEHIND}', ''),
     '([0-9])[ \u00a0\u202f''’]([0-9]{3})', '\\1\\2', 'g')`;
 
 const numberReading = (name: string, pattern: string, plain: (text: string) => string): TextReading => ({
@@ -49,15 +66,30 @@ export const NUMBER_READINGS: readonly TextReading[] = [
   ),
 ];
 
-/** JSON, Python's and DuckDB's `[…]`, and Postgres's `{…}`. DuckDB's cast reads both kinds of quotes. */
+/** A JSON object, a dictionary of Python or a struct of DuckDB: a key and a colon after the bracket. */
+export const isObject = (text: string) =>
+  `regexp_matches(${text}, '^\\s*\\{\\s*("([^"\\\\]|\\\\.)*"|''[^'']*'')\\s*:')`;
+
+/** Unquoted words for nothing in the lists of Python. */
+const NO_ELEMENTS = ["None", "nan", "NaN"].map((word) => `'${word}'`).join(", ");
+const elements = (list: string) =>
+  `list_filter(TRY_CAST(${list} AS VARCHAR[]), e -> e IS NULL OR e NOT IN (${NO_ELEMENTS}))`;
+
+/** JSON, Python's and DuckDB's `[…]`, and Postgres's `{…}`. DuckDB's cast reads both kinds of quotes, but no escapes of JSON. */
 export const BRACKETED: TextReading = {
   name: "lists in brackets",
   value: (text) =>
-    `TRY_CAST(CASE WHEN ${text} LIKE '[%]' THEN ${text}
-      WHEN ${text} LIKE '{%}' THEN '[' || ${text}[2:-2] || ']' END AS VARCHAR[])`,
+    `CASE WHEN ${text} LIKE '[%]' AND json_valid(${text}) THEN TRY_CAST(TRY_CAST(${text} AS JSON) AS VARCHAR[])
+      WHEN ${text} LIKE '[%]' THEN ${elements(text)}
+      WHEN ${text} LIKE '{%}' AND NOT ${isObject(text)} THEN ${elements(`('[' || ${text}[2:-2] || ']')`)} END`,
 };
 
+/** What stands between the elements of a list in a text. The first is never anything else. */
+export const LIST_SEPARATORS = ["|", ";", ","];
+
+/** A text in brackets is never split. */
 export const separated = (separator: string): TextReading => ({
   name: `lists with ${JSON.stringify(separator)} between elements`,
-  value: (text) => `string_split(${text}, '${separator}')`,
+  value: (text) =>
+    `CASE WHEN ${text} LIKE '[%]' OR ${text} LIKE '{%}' THEN ${BRACKETED.value(text)} ELSE string_split(${text}, '${separator}') END`,
 });

@@ -10,6 +10,8 @@ export type TimeColumn = {
   readonly rule: TimeRule;
   /** The schema's `created_at_format`, if it has one. */
   readonly format?: string | undefined;
+  /** The schema has no format for attributes. */
+  readonly isAttribute?: boolean;
   /** Runs aggregates over the column's table and gives the one row. */
   readonly readRow: (aggregates: string) => Promise<Readonly<Record<string, unknown>>>;
 };
@@ -56,7 +58,7 @@ function proposedFor(texts: readonly string[]): string[] {
 
 /** The format that reads the most texts of the whole column; undefined if none reads any. */
 async function bestFormat(
-  { name, rule, readRow }: TimeColumn,
+  { name, rule, isAttribute = false, readRow }: TimeColumn,
   formats: readonly string[],
 ): Promise<string | undefined> {
   const { secondsBy, text } = rule.texts!;
@@ -69,17 +71,20 @@ async function bestFormat(
   for (const other of equals) {
     const [a, b] = [secondsBy(best!), secondsBy(other)];
     const { example } = await readRow(`min(${text}) FILTER (WHERE ${a} IS DISTINCT FROM ${b}) AS example`);
-    if (example !== null) throw ambiguous(name, String(example), [best!, other]);
+    if (example !== null) throw ambiguous(name, String(example), { formats: [best!, other], isAttribute });
   }
   return best;
 }
 
-function ambiguous(name: string, example: string, formats: readonly string[]): StageError {
+type Ambiguity = { readonly formats: readonly string[]; readonly isAttribute: boolean };
+
+function ambiguous(name: string, example: string, { formats, isAttribute }: Ambiguity): StageError {
   const readings = formats.map((format) => `strptime(${name}, '${format}')`).join(" or ");
+  const settings = `with created_at_format, ${formats.map((format) => JSON.stringify(format)).join(" or ")}, or `;
   return new StageError(
     "checking",
     "ambiguous_time",
     `The times in ${JSON.stringify(name)}, such as ${JSON.stringify(example)}, can be read with day and month in either order: say which ` +
-      `with created_at_format, ${formats.map((format) => JSON.stringify(format)).join(" or ")}, or in the query with ${readings}`,
+      `${isAttribute ? "" : settings}in the query with ${readings}`,
   );
 }

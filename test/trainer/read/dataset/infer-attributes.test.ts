@@ -28,10 +28,10 @@ async function read(values: string, declared?: FeatureType): Promise<unknown> {
 }
 
 /** What is said about a column. */
-async function noteOn(values: string): Promise<string> {
+async function noteOn(values: string, declared?: FeatureType): Promise<string> {
   await runStaged(staging, `CREATE OR REPLACE TABLE t AS SELECT * FROM (VALUES ${values}) v(c)`);
   const type = (await staging.connection.runAndReadAll("SELECT c FROM t")).columnType(0);
-  const typed = await typeAttribute({ staging, table: "t" }, { sql: "c", name: "c", type }, undefined);
+  const typed = await typeAttribute({ staging, table: "t" }, { sql: "c", name: "c", type }, declared);
   return "leftOut" in typed ? typed.leftOut : (typed.note ?? "");
 }
 
@@ -68,6 +68,7 @@ test.each<[string, unknown]>([
   ["('\u00a0red '), (' \ufeff red')", ["Category", ["red", "red"]]],
   ["('2024-01-02 '), ('2024-01-02T00:00:10Z')", ["Timestamp", [1_704_153_600, 1_704_153_610]]],
   ["('x'::ENUM('x', 'y'))", ["Category", ["x"]]],
+  ["('2024-01-02'::ENUM('2024-01-02'))", ["Timestamp", [1_704_153_600]]],
   ["(NULL::VARCHAR), ('')", ["Text", [null, null]]],
   ["({'a': 1})", "left out"],
   ["(MAP {'a': 1})", "left out"],
@@ -150,10 +151,97 @@ test("what was guessed is said, with what is left of the column", async () => {
   expect(await noteOn("('1,5'), ('2,75')")).toBe("is read as numbers with a decimal comma");
   const numbers = `${many(String)}, ('about 7'), ('N/A')`;
   expect(await noteOn(numbers)).toBe(
-    'is read as numbers; 2 of 62 values are none and count as missing, such as "about 7"',
+    'is read as Numerical; 2 of 62 values cannot be read so and count as missing, such as "about 7"',
   );
   expect(await noteOn(`${many(String, 10)}, ('about 7')`)).toBe(""); // a tenth is no exception: a category
   expect(await noteOn(`('["a"]'), ('{b}')`)).toBe("is read as lists in brackets");
+});
+
+test.each<[string, FeatureType | undefined, string]>([
+  [
+    "('nan'::DOUBLE), ('inf'), (2)",
+    undefined,
+    'is read as Numerical; 2 of 3 values cannot be read so and count as missing, such as "inf"',
+  ],
+  ["('infinity'::DATE), ('2024-01-02')", undefined, "is read as Timestamp; 1 of 2 values cannot be read so"],
+  ["('12'), ('twelve'), ('')", "Numerical", '1 of 2 values cannot be read so and count as missing, such as "twelve"'],
+  ["(1), (0), (2)", "Boolean", 'is read as Boolean; 1 of 3 values cannot be read so and count as missing, such as "2"'],
+  ["(repeat('x', 1001)), ('y')", "Text", "1 of 2 values have more than 1000 characters and count as missing"],
+])("the values of %s that are not %s are counted", async (values, declared, expected) =>
+  expect(await noteOn(values, declared)).toContain(expected),
+);
+
+const withBare = `${many((n) => `["tag ${n % 9}, old", "b"]`)}, ('rock')`;
+
+test("a few values beside lists in brackets are counted, and brackets are never split at commas", async () => {
+  expect(await noteOn(withBare)).toBe(
+    'is read as lists in brackets; 1 of 61 values cannot be read so and count as missing, such as "rock"',
+  );
+  const bare = many((n) => (n % 4 === 0 ? "b" : n % 2 === 0 ? "a, b" : '["a, c", "b"]'));
+  const [type, lists] = (await read(bare)) as [string, string[][]];
+  expect(type).toBe("CategoryList");
+  expect([...new Set(lists.flat())].sort()).toEqual(["a", "a, c", "b"]);
+});
+
+test.each<[string, unknown]>([
+  [`('["caf\\u00e9", "say \\"x\\"", null, 9007199254740993]')`, ["9007199254740993", "café", 'say "x"']],
+  ["('[''a'', None, nan, ''NA'']')", ["NA", "a"]],
+  ["('{NULL,NA,a}')", ["NA", "a"]],
+])("the elements of %s are %j", async (values, expected) =>
+  expect(await read(values)).toEqual(["CategoryList", [expected]]),
+);
+
+test.each<[string, string]>([
+  [`('{"a": 1, "b": "x"}'), ('{}')`, "its values are objects"],
+  ["('{''a'': 1}')", "its values are objects"],
+  [`('[{"name": "a", "id": 1}, {"name": "b"}]')`, "its lists contain objects"],
+  ["('[{''name'': ''a, b''}]')", "its lists contain objects"],
+  ["([{'a': 1}])", "cannot be an attribute"],
+])("%s are no list: %s", async (values, expected) => {
+  expect(await noteOn(values)).toContain(expected);
+  expect(await read(values)).toBe("left out");
+});
+
+test("arrays of one length are read like lists", async () => {
+  expect(await read("([2, 1]::INTEGER[2]), (NULL)")).toEqual(["CategoryList", [["1", "2"], null]]);
+  expect(await noteOn("([[1], [2]]::INTEGER[1][2])")).toContain("lists contain lists");
+  expect(await noteOn(many(String).replaceAll(/'(\d+)'/g, "[$1.5, 2, 3, 4, 5, 6, 7, 8]::FLOAT[8]"))).toContain(
+    "vectors",
+  );
+});
+
+test("only codes of currencies are currencies, and several in one column are said with their counts", async () => {
+  expect(await typeOf("('ABC 5'), ('ABC 7')")).toBe("Category");
+  expect(await noteOn("('USD 5'), ('7.25')")).toBe("is read as numbers with a decimal point (1 in USD)");
+  expect(await noteOn("('$5'), ('€7.25'), ('3 EUR'), ('$6')")).toBe(
+    "is read as numbers with a decimal point (2 in $, 1 in EUR, 1 in €), although they are of several currencies, which are not converted",
+  );
+});
+
+test("numbers whose comma may be either stay text with a warning", async () => {
+  expect(await noteOn("('1,234'), ('5,678')")).toBe(
+    'stays text: its comma, as in "1,234", may be a decimal one or not; write numbers in the query',
+  );
+  expect(await typeOf("('1,234'), ('12'), ('1,234'), ('5')")).toBe("Category"); // no list of 1 and 234
+});
+
+test.each<[string, string, string]>([
+  ["('31/12/2023 23:59'), ('01/02/2024 08:05')", "%d/%m/%Y %H:%M", "2023-12-31T23:59:00Z"],
+  ["('Dec 31, 2023 11:59 PM'), ('May 5, 2024 12:00 AM')", "%b %d, %Y %I:%M %p", "2023-12-31T23:59:00Z"],
+])("dates such as %s are read as %s", async (values, format, first) => {
+  const [type, times] = (await read(values)) as [string, number[]];
+  expect([type, times[0]]).toEqual(["Timestamp", Date.parse(first) / 1000]);
+  expect(await noteOn(values)).toContain(`is read as ${format}, such as`);
+});
+
+test("dates whose day and month may be either stay text with both readings", async () => {
+  const note = await noteOn("('03/01/2024'), ('04/02/2024')");
+  expect(note).toContain('stays text. The times in "c", such as');
+  expect(note).toContain("say which in the query with strptime(c, '%d/%m/%Y') or strptime(c, '%m/%d/%Y')");
+  const most = `${many((n) => `2024-01-${10 + (n % 20)}`)}, ('soon')`;
+  expect(await noteOn(most)).toBe(
+    'is read as Timestamp; 1 of 61 values cannot be read so and count as missing, such as "soon"',
+  );
 });
 
 test("vectors and lists of lists are left out with their reason, not kept as categories", async () => {
