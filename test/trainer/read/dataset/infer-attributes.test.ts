@@ -202,6 +202,12 @@ test.each<[string, string]>([
   expect(await read(values)).toBe("left out");
 });
 
+test("objects that are declared as lists are missing, and counted", async () => {
+  const values = `('{"a": 1, "b": 2}'), ('a|b')`;
+  expect(await read(values, "CategoryList")).toEqual(["CategoryList", [null, ["a", "b"]]]);
+  expect(await noteOn(values, "CategoryList")).toContain("1 of 2 values cannot be read so");
+});
+
 test("arrays of one length are read like lists", async () => {
   expect(await read("([2, 1]::INTEGER[2]), (NULL)")).toEqual(["CategoryList", [["1", "2"], null]]);
   expect(await noteOn("([[1], [2]]::INTEGER[1][2])")).toContain("lists contain lists");
