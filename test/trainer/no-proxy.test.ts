@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -16,11 +17,18 @@ test.each([
   expect(environment).toEqual({ NO_PROXY: expected, no_proxy: expected });
 });
 
+const trainer = join(import.meta.dirname, "../../trainer");
+const programs = readdirSync(trainer, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith("-cli.ts"));
+
+test.each(["main.ts", "local/start.ts", "serve/serve.ts", ...programs])("%s reaches this machine", (path) =>
+  expect(readFileSync(join(trainer, path), "utf8")).toContain("reachThisMachine(process.env);"),
+);
+
 test("a call to this machine goes past the proxy of the environment", async () => {
   const server = createServer((_, response) => response.end("here")).listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const path = join(import.meta.dirname, "../../trainer/no-proxy.ts");
+  const path = join(trainer, "no-proxy.ts");
   const call = `console.log(await (await fetch("${url}")).text())`;
   const run = (program: string) =>
     promisify(execFile)(process.execPath, ["--no-warnings", "--input-type=module", "-e", program], {

@@ -16,9 +16,9 @@ const ATTEMPTS_MAX = 60;
 const PAUSE_MS = 500;
 
 /**
- * Prints the lists of three example calls with the curl line of each: a known user, an anonymous session, and a filter. Then says why
- * the first item is there, and which items are similar to it. Returns the user's id; undefined if no
- * row names a user, and nothing is shown.
+ * Prints the lists of example calls with the curl line of each: a known user, an anonymous session, and a filter if the first item has a
+ * category. Then says why the first item is there, and which items are similar to it. Returns the user's id; undefined if no row names a
+ * user, and nothing is shown.
  */
 export async function showRankings(
   service: Service,
@@ -49,8 +49,10 @@ export async function showRankings(
   const session = { interactions: latest.slice(-3).map((item_id) => ({ item_id })), limit: 5 };
   await show({ title: "For an anonymous session with the same latest items", path, body: session });
   const retrieval = filterOf((await itemsOf(source, [first])).get(first), attributes);
-  const title = `For the user ${id}, only where ${JSON.stringify(retrieval)}`;
-  await show({ title, path, body: { user_id: id, retrieval, limit: 5 } });
+  if (retrieval !== undefined) {
+    const title = `For the user ${id}, only where ${JSON.stringify(retrieval)}`;
+    await show({ title, path, body: { user_id: id, retrieval, limit: 5 } });
+  }
   if (first === "") return id;
   const like = `/v0/models/${source.body.model_name}/similar_items?item_id=${encodeURIComponent(first)}&limit=3`;
   const reasons = await reasonsOf(service, `${path}?user_id=${userParameter}&limit=1&return=reasons`);
@@ -104,21 +106,30 @@ export async function itemsOf(source: LocalSource, ids: readonly string[]): Prom
   return new Map(rows.map((row) => [String(row.shown_id), row]));
 }
 
-/** A filter that the item passes: its first category. Empty if it has none. */
-export function filterOf(item: Row | undefined, attributes: Attributes): object {
+/** A filter that the item passes: its first category. Undefined if it has none. */
+export function filterOf(item: Row | undefined, attributes: Attributes): object | undefined {
   const categories = attributes.filter(({ name, type }) => /^Category/.test(type) && !TITLE_NAMES.test(name));
   const found = categories.find(({ name }) => item?.[name]);
-  if (found === undefined) return {};
+  if (found === undefined) return undefined;
   const value = String(item![found.name]);
   return { [found.name]: { $in: [found.type === "CategoryList" ? elementIn(value) : value] } };
 }
 
-/** The first element of a list in a text: `a|b`, `a, b`, `["a", "b"]` or `{a,b}`. */
-const elementIn = (text: string) =>
-  text
-    .split(/[|;,[\]{}"]/)
-    .map((element) => element.replace(/^[\s']+|[\s']+$/g, ""))
-    .find((element) => element !== "") ?? text;
+/** The first element of a list in a text: JSON, `a|b`, `a, b`, `['a', 'b']` or `{a,b}`. */
+function elementIn(text: string): string {
+  const elements =
+    jsonList(text) ?? text.split(/[|;,[\]{}"]/).map((element) => element.replace(/^[\s']+|[\s']+$/g, ""));
+  return elements.find((element) => element !== "") ?? text;
+}
+
+function jsonList(text: string): string[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value.map((element) => String(element ?? "")) : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Makes the call. It is repeated while the edge does not serve the version yet. */
 export async function rank(

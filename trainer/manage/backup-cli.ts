@@ -2,6 +2,7 @@
  * `npm run backup`, `npm run restore` and `npm run prune-erased`: saves the records to the bucket, restores them into the database, or
  * shortens a customer's list of erased users.
  */
+import { reachThisMachine } from "../no-proxy.ts";
 import { readSettings, SettingsError } from "../settings.ts";
 import { StoreError } from "../store/object-store.ts";
 import { s3Store } from "../store/s3-store.ts";
@@ -22,6 +23,7 @@ All use the variables of the trainer. With an embedded database, stop the traine
 const COMMANDS = ["backup", "restore", "prune-erased"];
 
 async function main([command = "", name, ...times]: readonly string[]): Promise<string> {
+  reachThisMachine(process.env);
   const isPruning = command === "prune-erased";
   const [from, until] = times.map((text) => Date.parse(text));
   const isRange = times.length === 0 || (isPruning && times.length === 2 && from! < until!);

@@ -8,6 +8,7 @@ import { restore } from "../manage/records/backup.ts";
 import { openDatabase } from "../manage/records/database.ts";
 import { modelRegistry } from "../manage/records/model-registry.ts";
 import { lockState, StateLockedError } from "../manage/state-lock.ts";
+import { reachThisMachine } from "../no-proxy.ts";
 import { directoryStore } from "../store/directory-store.ts";
 import type { ObjectStore } from "../store/object-store.ts";
 import { StoreError } from "../store/object-store.ts";
@@ -25,6 +26,7 @@ const OPTIONS = { dir: { type: "string" }, to: { type: "string" }, from: { type:
 const Running = z.object({ trainer_url: z.url() });
 
 async function main(command: string, args: string[]): Promise<string> {
+  reachThisMachine(process.env);
   const { dir, to, from } = options(args);
   const pathOf = (given: string) => resolve(process.env.INIT_CWD ?? process.cwd(), given);
   if (command === "backup" && dir && to && !from) return await backUpService(pathOf(dir), pathOf(to));

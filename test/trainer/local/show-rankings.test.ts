@@ -67,15 +67,21 @@ test("items are found by the id of the interactions", async () => {
   expect([...(await itemsOf(bare, ["i1"])), ...(await itemsOf(source, []))]).toEqual([]);
 });
 
-test("the sample filter is the first category of the item, and empty if it has none", () => {
+test("the sample filter is the first category of the item, and nothing if it has none", () => {
   const attributes = [
     { name: "title", type: "Category" },
     { name: "size", type: "Numerical" },
     { name: "tags", type: "CategoryList" },
   ];
   expect(filterOf({ title: "One", size: 3, tags: "plain|red" }, attributes)).toEqual({ tags: { $in: ["plain"] } });
-  expect(filterOf({ title: "One", tags: null }, attributes)).toEqual({});
-  expect(filterOf(undefined, attributes)).toEqual({});
+  expect(filterOf({ title: "One", tags: null }, attributes)).toBe(undefined);
+  expect(filterOf(undefined, attributes)).toBe(undefined);
+  for (const [tags, first] of [
+    ['[null, "caf\\u00e9, bar", "b"]', "café, bar"],
+    ["['a', 'b']", "a"],
+    ["{a,b}", "a"],
+  ] as const)
+    expect(filterOf({ tags }, attributes)).toEqual({ tags: { $in: [first] } });
 });
 
 test("a shell reads the curl line correctly whatever the id contains", () => {
@@ -86,6 +92,22 @@ test("a shell reads the curl line correctly whatever the id contains", () => {
     ...["curl", "-s", `${service.edgeUrl}${example.path}`, "-H", "x-api-key: rk_key"],
     ...["-H", "content-type: application/json", "-d", JSON.stringify(example.body), ""],
   ]);
+});
+
+test("no filter is shown where items have no category", async () => {
+  const server = createServer((request, response) =>
+    response.end(request.url!.includes("return=") ? '{"items":[]}' : '["i1","i7"]'),
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const edgeUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const lines: string[] = [];
+  await showRankings({ edgeUrl, apiKey: "rk_key", signal }, bare, {
+    attributes: [],
+    print: (line) => lines.push(line),
+  });
+  server.close();
+  expect(lines).toHaveLength(4);
+  expect(lines.join("\n")).not.toContain("only where");
 });
 
 test("lists with titles, reasons and similar items are printed, and calls are repeated until the edge serves the version", async () => {
