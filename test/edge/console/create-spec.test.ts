@@ -56,6 +56,13 @@ test("columns are guessed again only if the source does not have the chosen ones
   expect(guessesFor(chosen, names, sample)).toEqual({ positiveFrom: null });
 });
 
+test("the time is the column whose values are times", () => {
+  const names = ["user_id", "item_id", "reviewTime", "unixReviewTime"];
+  const sample = [{ reviewTime: "in the spring", unixReviewTime: 1_252_800_000 }];
+  const form = { ...EMPTY_CREATION, columns: { ...EMPTY_CREATION.columns, time: "when" } };
+  expect(guessesFor(form, names, sample).columns).toMatchObject({ time: "unixReviewTime" });
+});
+
 test("a file is a table, and a pattern is several", () => {
   expect(queryOfFile("/data/my clicks.csv.gz")).toBe('SELECT * FROM "my clicks"');
   expect(queryOfFile("/data/*.csv")).toBeUndefined();

@@ -55,6 +55,12 @@ test.each([
   expect(source.findings).toMatch(`positive from ${positive_from}: ${share} of the rows`);
 });
 
+test("the time is the column whose values are times", async () => {
+  const rows = "user_id,item_id,reviewTime,unixReviewTime\nann,a,in the spring,1252800000\n";
+  const source = await describeFiles(await given({ "reviews.csv": rows }), access());
+  expect(source.body.schema.interaction.created_at).toBe("unixReviewTime");
+});
+
 test("a file whose users are sessions becomes a model of sessions", async () => {
   const rows = "session_id,item_id,created_at\n1,a,100\n1,b,200\n";
   const source = await describeFiles(await given({ "clicks.csv": rows }), access());

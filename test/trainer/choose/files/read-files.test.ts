@@ -94,6 +94,11 @@ test("each file may write its times in its own way", async () => {
   const later = "user_id,item_id,ts\nann,c,2023-11-14T22:13:20Z\n";
   expect((await rows(file("csv", TRAIN), file("csv", later))).test).toEqual(["ann c 1700000000"]);
 });
+test("the time is the column whose values are times", async () => {
+  const rows = "user_id,item_id,reviewTime,unixReviewTime\nann,a,in the spring,1252800000\n";
+  expect((await read(file("csv", rows), file("csv", rows))).columns).toMatchObject({ time: "unixReviewTime" });
+});
+
 test("lines of a user and the user's items are read as lists, with a warning", async () => {
   const lists = await rows(file("txt", "0 7 5 6\n1 7\n"), file("txt.gz", gzipSync("0 8\n1 5\n")));
   expect(lists.train).toEqual(["0 7 0", "0 5 0", "0 6 0", "1 7 0"]);

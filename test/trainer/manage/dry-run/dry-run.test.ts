@@ -87,6 +87,32 @@ test("what the connector notes of a file is a warning of the dry run, and of the
   expect((await readRows(spec, { context, connect: connectFile })).summary.warnings).toContain(note);
 });
 
+test("a problem that several sources have is listed once", async () => {
+  const rows = Array.from({ length: 200 }, (_, n) => `u${n % 20},i${n % 10},${T + n},${n % 2}\n`);
+  await writeFile(join(folder, "shared.csv"), Buffer.from(`u,i,t,l\n${rows.join("")}é,i1,${T},1\n`, "latin1"));
+  const spec: ModelSpec = {
+    ...specOf({ interactions: "FROM shared", items: "FROM shared", users: "FROM shared" }),
+    connector_configs: [{ type: "File", location: "shared.csv" }],
+  };
+  const { problems } = await run(spec, { connect: connectFile });
+  expect(problems.filter(({ code }) => code === "source_note").map(({ pointer }) => pointer)).toEqual([
+    "/schema/interaction/source/query",
+  ]);
+});
+
+test("columns of a file whose names differ only in case are both attributes, with a warning", async () => {
+  await writeFile(join(folder, "prices.csv"), "i,Price,price\n1,9.5,cheap\n2,10,dear\n");
+  const spec: ModelSpec = {
+    ...specOf({ interactions: good, items: "FROM prices" }),
+    connector_configs: [{ type: "File", location: "prices.csv" }],
+  };
+  const { problems, item_attributes } = await run(spec, { connect: connectFile });
+  expect(item_attributes.map(({ name, type }) => `${name} ${type}`)).toEqual(["Price Numerical", "price_1 Category"]);
+  expect(problems.map(({ message }) => message)).toContain(
+    'The item attribute "price_1" is a column whose name differs from "Price" only in case',
+  );
+});
+
 test("only the beginning of a long query is read", async () => {
   const report = await run(specOf({ interactions: good.replace("range(2000)", "range(100_000_000)") }));
   expect(report.queries[0]!.sample_size).toBe(5000);

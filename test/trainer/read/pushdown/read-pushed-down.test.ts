@@ -108,6 +108,26 @@ test("malformed lines are counted once, among all rows", async () => {
   }
 });
 
+test("ids of a file that a number would change stay as they are written", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "pushed-down-ids-"));
+  const ids = ["1.1", "1.10", "2.5", "2.50"];
+  const lines = Array.from(
+    { length: 2400 },
+    (_, i) => `${ids[i % 4]}${i % 599},${ids[(i >> 2) % 4]},${1_700_000_000 + i},1`,
+  );
+  await writeFile(join(folder, "events.csv"), `u,i,t,l\n${lines.join("\n")}\n`);
+  const context = { customer: "t", settings: fileSettings([folder], join(folder, "temp")), idColumns: ["u", "i"] };
+  const store = await connect({ type: "File", location: "events.csv" }, context);
+  try {
+    const { dataset, summary } = await read("SELECT * FROM events", { store });
+    expect(itemIdsOf(dataset).toSorted()).toEqual(ids);
+    expect(summary.users).toBe(new Set(lines.map((line) => line.split(",")[0])).size);
+  } finally {
+    await store.close();
+    await rm(folder, { recursive: true });
+  }
+});
+
 test("an abort at any step ends with its reason and leaves no database", async () => {
   for (const moment of [
     "counting interactions in the store",
