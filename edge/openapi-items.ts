@@ -9,7 +9,21 @@ import { ItemId, Time } from "./openapi-schemas.ts";
 const ITEMS_FAULTS: readonly ProblemCode[] = ["model_not_found", "model_not_active", "items_unavailable"];
 const Since = Time.optional().meta({ description: "Only of a hidden item." });
 
-export const ItemsAnswer = z.object({ changed: z.int(), ignored: z.int() });
+export const ItemsAnswer = z.object({
+  changed: z.int(),
+  ignored: z.int(),
+  new: z.int().optional().meta({
+    description: "How many of the changed items the live version was not trained with. Absent: none.",
+  }),
+  placed: z
+    .literal("after_training")
+    .optional()
+    .meta({
+      description:
+        "When the model gives new items a place. Until then they come last in lists by score, and have their turn in filters, pinned " +
+        "items, given candidates, exploration and items with the same attribute values. Only with `new`.",
+    }),
+});
 export const ChangedItems = z.object({
   items: z.array(
     z.object({
@@ -25,6 +39,8 @@ export const ShownItem = z.object({
   item_id: ItemId,
   hidden: z.boolean(),
   hidden_since: Since,
+  new: z.literal(true).optional().meta({ description: "Only of an item that the live version was not trained with." }),
+  new_since: Time.optional().meta({ description: "When a new item was sent last." }),
   attributes: z.record(
     z.string(),
     z.object({
@@ -39,11 +55,12 @@ export const ShownItem = z.object({
 export const ITEM_CALLS: readonly Call[] = [
   {
     ...at("patch", "/v0/models/{model_name}/items", "changeItems"),
-    summary: "Changes attributes of items, or hides items, until the next training has read them",
+    summary: "Changes attributes of items, hides items, or adds new ones, until the next training has read them",
     description:
       "Changes are durable before the answer, and at every edge within ten seconds: in filters, caps, boosts, metadata and similar " +
       "items. A hidden item is in no answer until it is shown again. A request with a fault is refused as a whole. A training whose " +
-      "data are more than `items_lag_hours` newer than a changed value drops the value; hidden items stay hidden. Keys with the " +
+      "data are more than `items_lag_hours` newer than a changed value drops the value; hidden items stay hidden. An unknown item " +
+      "with attributes is a new item. It is in lists at once, without a training, and lasts as long as a changed value. Keys with the " +
       "scope manage may change items too.",
     scope: "items",
     body: { schema: ItemsBody, bytesMax: ITEMS_BODY_BYTES_MAX, isRequired: true },

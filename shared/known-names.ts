@@ -19,6 +19,7 @@ export function knownNames({ catalog: catalogBytes, attributes: attributeBytes, 
   const source = { table, catalog, itemIdColumn };
   return {
     version: "",
+    itemCount: catalog.itemCount,
     attributes: table,
     indexOf: catalog.indexOf,
     idAt: catalog.idAt,

@@ -55,12 +55,15 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const record = request.userId === undefined ? undefined : await snapshot.userRecord(request.userId);
   const { similarTo } = request;
   const session = similarTo === undefined ? knownOf(request.session, snapshot) : [itemOf(similarTo, snapshot)];
-  const { scores, history, strategy } =
+  const learnt = session.filter((item) => item < snapshot.itemCount);
+  const scored =
     similarTo === undefined
       ? request.strategy === "popular"
         ? POPULAR
-        : await scoreForUser({ record, session, nowSeconds: request.nowSeconds }, snapshot)
+        : await scoreForUser({ record, session: learnt, nowSeconds: request.nowSeconds }, snapshot)
       : await scoreLikeness(session[0]!, snapshot);
+  const { history, strategy } = scored;
+  const scores = scored.scores && withNewItems(scored.scores, snapshot);
 
   const mayRepeat = similarTo === undefined && snapshot.sessions?.repeats;
   const inSession = new Set(mayRepeat ? [] : session);
@@ -69,8 +72,10 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const isOpen = (item: ItemIndex) => isMatch(item) && !inSession.has(item) && !isSeen(item);
   const { isHidden } = snapshot;
   const isCandidate = isHidden ? (item: ItemIndex) => !isHidden(item) && isOpen(item) : isOpen;
-  const among = given ?? snapshot.itemCount;
-  const shaped = shaping && shape(scores ?? popular(snapshot), request.limit, { isCandidate, among }, shaping);
+  const { itemCount, newCount = 0 } = snapshot;
+  const among = given ?? itemCount + newCount;
+  const candidates = { isCandidate, among, newCount };
+  const shaped = shaping && shape(scores ?? popular(snapshot), request.limit, candidates, shaping);
   const items = shaped?.items ?? bestOf(scores, request.limit, isCandidate, among);
   const reasons = async () => {
     if (strategy === "popular") return items.map(() => []); // no history led to the list
@@ -80,7 +85,7 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
     items,
     strategy,
     history,
-    ignoredInteractions: similarTo === undefined ? request.session.length - session.length : 0,
+    ignoredInteractions: similarTo === undefined ? request.session.length - learnt.length : 0,
     unknownItems: unknownCount(request.itemIds, snapshot) + unknownCount(request.shaping?.pinned, snapshot),
     ...(missing.size > 0 && { missingReferences: [...missing] }),
     ...(request.wanted?.scores && shaped && { scores: items.map(shaped.scoreOf) }),
@@ -125,13 +130,34 @@ type UserState = {
 async function scoreForUser(user: UserState, snapshot: Snapshot): Promise<Scored> {
   const { session, nowSeconds } = user;
   // A model of sessions is evaluated on sessions alone, so a stored history before them would not be what was measured.
-  const record = snapshot.sessions && session.length > 0 ? undefined : user.record;
+  const record = snapshot.sessions && session.length > 0 ? undefined : learntOf(user.record, snapshot);
   const history = historyOf(record, session, { nowSeconds, historyMax: snapshot.historyMax });
   const isEmpty = history.items.length === 0;
   if (isEmpty && record?.values?.length && snapshot.scoreByValues)
     return { scores: snapshot.scoreByValues(record.values), history, strategy: "personalized" };
   const scores = isEmpty ? undefined : await snapshot.score(history);
   return { scores, history, strategy: strategyOf(record, session, snapshot) };
+}
+
+/** A record without what the user did with new items, which the model cannot read. */
+function learntOf(record: UserRecord | undefined, { itemCount, newCount }: Snapshot): UserRecord | undefined {
+  if (!record || !newCount) return record;
+  const kept = [...record.items.keys()].filter((at) => record.items[at]! < itemCount);
+  return { ...record, items: kept.map((at) => record.items[at]!), times: kept.map((at) => record.times[at]!) };
+}
+
+/** Scores of all items, where each new one has the lowest score of the version's items, so that it comes last. */
+function withNewItems(scores: Float32Array, { itemCount, newCount = 0, onTable }: Snapshot): Float32Array {
+  if (scores.length === itemCount + newCount) return scores;
+  const extended = new Float32Array(itemCount + newCount);
+  onTable?.(extended);
+  extended.set(scores);
+  let lowest = Infinity; // −∞ and NaN are not scores of candidates
+  for (let item = 0; item < itemCount; item++) {
+    const score = scores[item]!;
+    if (score < lowest && score > -Infinity) lowest = score;
+  }
+  return extended.fill(Number.isFinite(lowest) ? lowest : 0, itemCount);
 }
 
 async function scoreLikeness(item: ItemIndex, snapshot: Snapshot): Promise<Scored> {
@@ -153,8 +179,8 @@ const knownOf = (ids: readonly ItemId[], snapshot: Snapshot) => ids.flatMap((id)
 const unknownCount = (ids: readonly ItemId[] = [], snapshot: Snapshot): number =>
   ids.length - knownOf(ids, snapshot).length;
 
-function popular({ itemCount, onTable }: Snapshot): Float32Array {
-  const scores = popularityScores(itemCount);
+function popular({ itemCount, newCount = 0, onTable }: Snapshot): Float32Array {
+  const scores = popularityScores(itemCount + newCount);
   onTable?.(scores);
   return scores;
 }

@@ -29,6 +29,8 @@ export type UserRecord = {
 export type Snapshot = {
   readonly version: string;
   readonly itemCount: number;
+  /** Items behind those of the version, which the customer has added since. The model does not know them. Absent: none. */
+  readonly newCount?: number | undefined;
   readonly itemIdType: ItemIdType;
   /** The number of history entries that the model uses. Older ones are cut off before `score`. */
   readonly historyMax: number;
@@ -65,7 +67,7 @@ export type Snapshot = {
 };
 
 /** The part of a version that a request can be checked against without a user. */
-export type KnownNames = Pick<Snapshot, "version" | "attributes" | "indexOf" | "idAt" | "compileFilter">;
+export type KnownNames = Pick<Snapshot, "version" | "itemCount" | "attributes" | "indexOf" | "idAt" | "compileFilter">;
 
 /** A test for items from `listedCount` on, which are in no list; undefined if there are none. */
 export const isBeyond = (listedCount: number, itemCount: number): Snapshot["isHidden"] =>

@@ -91,9 +91,14 @@ class ItemChange(_ItemChange, total=False):
     at: str
 
 
-class ChangeCounts(TypedDict):
+class _ChangeCounts(TypedDict):
     changed: int
     ignored: int
+
+
+class ChangeCounts(_ChangeCounts, total=False):
+    new: int
+    placed: str
 
 
 class ShortlistError(Exception):

@@ -21,7 +21,8 @@ export const REMEDIES: Readonly<Record<ProblemCode, string>> = {
   invalid_user_signature:
     "Let your back end sign the user's id with the key's secret, and send it as x-user-signature.",
   model_not_found: "Check the name: GET /v0/models lists your models.",
-  item_not_found: "The item must be in the catalog of the live version. Train again after new items have come.",
+  item_not_found:
+    "The item must be in the catalog of the live version. Send new items with their attributes (PATCH …/items), or train again.",
   scenario_not_found: "Check the name: GET …/scenarios lists them.",
   experiment_not_found: "Begin one with PUT …/experiment.",
   version_not_found: "GET …/versions lists the versions that can be activated.",

@@ -23,12 +23,14 @@ const SCHEMA = `
 /**
  * `seq`: the number of the last change. `written`: the last number that the bucket has. `base_seq`: the last one in the base.
  * `forgets`: how often changes were forgotten. `base_forgets`: the same when the base was made. If they differ, the base has too much.
- * `count`, `bytes`: changed items, and the size of all rows.
+ * `count`, `new`, `bytes`: changed items, those of them that are new, and the size of all rows.
  */
-type NumberName = "seq" | "written" | "base_seq" | "forgets" | "base_forgets" | "count" | "bytes";
+type NumberName = "seq" | "written" | "base_seq" | "forgets" | "base_forgets" | "count" | "new" | "bytes";
 type TextName = "customer" | "model_name" | "mark" | "base";
 
 const PART_ROWS = 1000;
+/** The fifth entry of a state's list. */
+const IS_NEW = "json_extract(state, '$[4]') IS NOT NULL";
 
 type Row = { readonly id: ItemId; readonly seq: number; readonly state: string };
 
@@ -89,14 +91,15 @@ export class ChangeTables {
       rows = this.query<Row>(text, rows.at(-1)!.id, PART_ROWS);
     }
   }
+  /** The items that were sent while the live version did not have them. */
+  newIds(): ItemId[] {
+    return this.query<Row>(`SELECT id FROM items WHERE ${IS_NEW}`).map(({ id }) => id);
+  }
   /** Counts the rows again, after some were deleted. */
   recount(): void {
-    const text = "SELECT SUM(is_changed) AS count, SUM(length(id) + length(state)) AS bytes FROM items";
-    const [{ count, bytes } = { count: 0, bytes: 0 }] = this.query<{ count: number | null; bytes: number | null }>(
-      text,
-    );
-    this.set("count", count ?? 0);
-    this.set("bytes", bytes ?? 0);
+    const counts = `SUM(is_changed) AS count, SUM(${IS_NEW}) AS new, SUM(length(id) + length(state)) AS bytes`;
+    const [row] = this.query<Record<"count" | "new" | "bytes", number | null>>(`SELECT ${counts} FROM items`);
+    for (const name of ["count", "new", "bytes"] as const) this.set(name, row?.[name] ?? 0);
   }
   clear(): void {
     for (const table of ["items", "attributes", "bases", "catalog_state"]) this.query(`DELETE FROM ${table}`);
@@ -104,20 +107,23 @@ export class ChangeTables {
 }
 
 /** A state as text. It is a list without names of fields, since there may be 200,000 of them. */
-export function textOf({ hidden, hiddenAt, withdrawnAt, values }: ItemState): string {
+export function textOf({ hidden, hiddenAt, withdrawnAt, values, newAt }: ItemState): string {
   const named = Object.entries(values).map(([name, { value, at }]) => [name, [value, at]]);
-  return JSON.stringify([hidden ? 1 : 0, hiddenAt, withdrawnAt, Object.fromEntries(named)]);
+  const list = [hidden ? 1 : 0, hiddenAt, withdrawnAt, Object.fromEntries(named)];
+  return JSON.stringify(newAt === null ? list : [...list, newAt]);
 }
 
 export function stateIn(text: string): ItemState {
-  const [hidden, hiddenAt, withdrawnAt, values] = JSON.parse(text) as StateList;
+  const [hidden, hiddenAt, withdrawnAt, values, newAt = null] = JSON.parse(text) as StateList;
   const named = Object.entries(values).map(([name, [value, at]]) => [name, { value, at }]);
-  return { hidden: hidden === 1, hiddenAt, withdrawnAt, values: Object.fromEntries(named) as ItemState["values"] };
+  const held = Object.fromEntries(named) as ItemState["values"];
+  return { hidden: hidden === 1, hiddenAt, withdrawnAt, values: held, newAt };
 }
-type StateList = [0 | 1, number | null, number | null, Record<string, [AttributeValue | null, number]>];
+type StateList = [0 | 1, number | null, number | null, Record<string, [AttributeValue | null, number]>, number?];
 
 function changedItem({ id, state }: Row): ChangedItem {
-  const { hidden, values } = stateIn(state);
+  const { hidden, values, newAt } = stateIn(state);
   const named = Object.entries(values).map(([name, { value, at }]) => [name, { value, at: Math.floor(at / 1000) }]);
-  return { id, hidden, values: Object.fromEntries(named) as ChangedItem["values"] };
+  const since = newAt === null ? {} : { newAt: Math.floor(newAt / 1000) };
+  return { id, hidden, ...since, values: Object.fromEntries(named) as ChangedItem["values"] };
 }

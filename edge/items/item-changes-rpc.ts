@@ -17,10 +17,14 @@ export type NewChange = TimedChange & { readonly id: ItemId };
 export type StoredItem = { readonly id: ItemId; readonly state: ItemState };
 
 /** What a model may have no more of. */
-export type Bound = "items" | "attributes" | "bytes";
+export type Bound = "items" | "new" | "attributes" | "bytes";
 
-/** How many changes were stored, and how many were older than what was stored; or, if nothing was stored, the bound that they exceed. */
-export type Stored = { readonly changed: number; readonly ignored: number } | { readonly full: Bound };
+/**
+ * How many changes were stored, `added` of them of new items, and how many were older than what was stored. If nothing was stored: the
+ * bound that they exceed, or the positions of changes without attributes whose items nobody knows.
+ */
+export type Stored = { readonly changed: number; readonly ignored: number; readonly added: number } | Refused;
+export type Refused = { readonly full: Bound } | { readonly unknown: readonly number[] };
 
 export type ItemChangesRpc = {
   /** Stores all changes, or none. When it returns, they are durable, and in most cases in the bucket. */
@@ -29,6 +33,10 @@ export type ItemChangesRpc = {
   list(model: ChangedModel, after: string, limit: number): Promise<StoredItem[]>;
   /** Null: nothing was changed. */
   view(model: ChangedModel, id: ItemId): Promise<ItemState | null>;
+  /** The items that were sent while the live version of that time did not have them. */
+  newIds(model: ChangedModel): Promise<ItemId[]>;
+  /** These items are not new any more: the live version has them. */
+  settle(model: ChangedModel, ids: readonly ItemId[]): Promise<void>;
 };
 
 /** The binding ITEMS. */

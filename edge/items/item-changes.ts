@@ -23,7 +23,7 @@ import { sleep, within } from "../reading/waiting.ts";
 import { writeLog } from "../request-log.ts";
 import { ChangeTables } from "./change-tables.ts";
 import type { ChangedModel, ItemChangesRpc, NewChange, Stored, StoredItem } from "./item-changes-rpc.ts";
-import { forgetUnchanged, storeWithin } from "./store-changes.ts";
+import { forgetUnchanged, settleNew, storeWithin } from "./store-changes.ts";
 
 /** R2 accepts one write of an object per second. */
 const HEAD_PAUSE_MS = 1000;
@@ -62,6 +62,14 @@ export class LiveCatalog extends DurableObject<Bindings> implements ItemChangesR
 
   async view(model: ChangedModel, id: ItemId): Promise<ItemState | null> {
     return this.#isOf(model) ? (this.#tables.stateOf(id) ?? null) : null;
+  }
+
+  async newIds(model: ChangedModel): Promise<ItemId[]> {
+    return this.#isOf(model) ? this.#tables.newIds() : [];
+  }
+
+  async settle(model: ChangedModel, ids: readonly ItemId[]): Promise<void> {
+    if (this.#isOf(model)) this.ctx.storage.transactionSync(() => settleNew(this.#tables, ids));
   }
 
   override async alarm(): Promise<void> {

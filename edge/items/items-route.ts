@@ -11,6 +11,7 @@ import {
   valueFault,
 } from "../../shared/items/change-items.ts";
 import { CHANGED_ITEMS_MAX } from "../../shared/items/changes-file.ts";
+import { isIdOf, NEW_ITEMS_MAX } from "../../shared/items/extended-catalog.ts";
 import { markOf } from "../../shared/live-pointer.ts";
 import { parseJson, parseWith, pointerStep, problemOf } from "../../shared/parse-request.ts";
 import { Problem, type ProblemPart } from "../../shared/problem.ts";
@@ -28,7 +29,7 @@ import {
   type ItemChangesRpc,
   type NewChange,
 } from "./item-changes-rpc.ts";
-import { shownChange, shownItem } from "./shown-item.ts";
+import { isNewIn, shownChange, shownItem } from "./shown-item.ts";
 
 const ERRORS_MAX = 50;
 
@@ -46,8 +47,7 @@ export async function changeItems(c: Context<EdgeEnv>): Promise<Response> {
     const { items } = parseWith(ItemsBody, parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
     return await withVersion(c, async (loaded, model) => {
       const sent = changesIn(items, loaded, nowMs());
-      const stored = await call(c, model, (object) => object.change(model, sent));
-      if ("full" in stored) throw tooMany(stored.full);
+      const stored = await storeChanges(sent, loaded, (work) => call(c, model, (object) => work(object, model)));
       changes.invalidate(model, nowMs());
       return c.json(stored);
     });
@@ -78,11 +78,12 @@ export async function viewItem(c: Context<EdgeEnv>): Promise<Response> {
   const id = parseItemIdInPath(new URL(c.req.url).pathname.split("/")[5]!);
   return withVersion(c, async (loaded, model) => {
     const item = loaded.catalog.indexOf(id);
-    if (item === undefined) throw new Problem("item_not_found", `The model has no item ${JSON.stringify(id)}.`);
-    const state = await call(c, model, (object) => object.view(model, id));
+    const state = (await call(c, model, (object) => object.view(model, id))) ?? undefined;
+    if (item === undefined && !isNewIn(loaded, state))
+      throw new Problem("item_not_found", `The model has no item ${JSON.stringify(id)}.`);
     return c.json({
       item_id: itemIdToJson(id, loaded.catalog.itemIdType),
-      ...shownItem(loaded, item, state ?? undefined),
+      ...shownItem(loaded, item, state),
       version: loaded.target.live.version,
     });
   });
@@ -133,6 +134,33 @@ async function call<T>(
   }
 }
 
+type Call = <T>(work: (object: ItemChangesRpc, model: ChangedModel) => Promise<T>) => Promise<T>;
+
+/** Stores changes. If there are too many new items, those that the live version has by now are counted no more. Throws Problem. */
+async function storeChanges(sent: readonly NewChange[], { catalog }: LoadedVersion, call: Call) {
+  const store = () => call((object, model) => object.change(model, sent));
+  let stored = await store();
+  if ("full" in stored && stored.full === "new") {
+    const ids = await call((object, model) => object.newIds(model));
+    const known = ids.filter((id) => catalog.indexOf(id) !== undefined);
+    if (known.length > 0) await call((object, model) => object.settle(model, known));
+    stored = await store();
+  }
+  if ("full" in stored) throw tooMany(stored.full);
+  if ("unknown" in stored) throw problemOf(stored.unknown.slice(0, ERRORS_MAX).map((i) => unknownItem(i, sent[i]!.id)));
+  const { changed, ignored, added } = stored;
+  return { changed, ignored, ...(added > 0 && { new: added, placed: PLACED }) };
+}
+
+/** No model places an item that it was not trained with. Until then new items come last in lists by score. */
+const PLACED = "after_training";
+
+const unknownItem = (i: number, id: ItemId): ProblemPart => ({
+  pointer: `/items/${i}/item_id`,
+  code: "invalid_parameter",
+  message: `must be an item of the live version, or a new one with attributes, found ${JSON.stringify(id)}`,
+});
+
 type SentChanges = ReturnType<typeof ItemsBody.parse>["items"];
 
 /** The changes of a request, with times. Throws one Problem that names every fault. */
@@ -143,8 +171,8 @@ function changesIn(items: SentChanges, { catalog, attributes: table }: LoadedVer
     const parts: ProblemPart[] = [];
     const add = (place: string, code: string, message: string) =>
       parts.push({ pointer: `/items/${i}${place}`, code, message });
-    if (catalog.indexOf(item_id as ItemId) === undefined)
-      add("/item_id", "invalid_parameter", `must be an item of the live version, found ${JSON.stringify(item_id)}`);
+    if (!isIdOf(catalog.itemIdType, item_id as ItemId))
+      add("/item_id", "invalid_parameter", `must be an integer, as all item ids are, found ${JSON.stringify(item_id)}`);
     if (at !== undefined && at * 1000 > nowMs + CHANGE_FUTURE_SECONDS_MAX * 1000)
       add("/at", "invalid_parameter", `must be at most ${CHANGE_FUTURE_SECONDS_MAX} seconds in the future`);
     for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -161,11 +189,13 @@ function changesIn(items: SentChanges, { catalog, attributes: table }: LoadedVer
     attributes,
     hidden,
     at: at === undefined ? nowMs : at * 1000,
+    isNew: catalog.indexOf(item_id as ItemId) === undefined,
   }));
 }
 
 const TOO_MANY: Readonly<Record<Bound, string>> = {
   items: `A model has at most ${CHANGED_ITEMS_MAX} changed items`,
+  new: `A model has at most ${NEW_ITEMS_MAX} items that its live version was not trained with`,
   attributes: "The changes of a model name at most 400 attributes",
   bytes: "The changes of a model take at most 32 MiB",
 };

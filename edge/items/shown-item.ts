@@ -16,20 +16,29 @@ export function shownChange({ hidden, hiddenAt, values }: ItemState) {
   };
 }
 
-/** An item as rank calls see it. A changed value that the version's data have overtaken does not hold, and is not shown. */
-export function shownItem(
-  { attributes, manifest }: Pick<LoadedVersion, "attributes" | "manifest">,
-  item: ItemIndex,
-  state: ItemState = UNCHANGED_ITEM,
-) {
+type Version = Pick<LoadedVersion, "attributes" | "manifest">;
+
+/** Whether an item that a version was not trained with is one of its new items. */
+export const isNewIn = ({ attributes, manifest }: Version, state: ItemState = UNCHANGED_ITEM): boolean =>
+  attributes !== null && state.newAt !== null && state.newAt >= (manifest.changes_from ?? 0) * 1000;
+
+/**
+ * An item as rank calls see it. A changed value that the version's data have overtaken does not hold, and is not shown.
+ *
+ * @param item Undefined for a new item. All of its values hold, since there are no others.
+ */
+export function shownItem(version: Version, item: ItemIndex | undefined, state: ItemState = UNCHANGED_ITEM) {
+  const { attributes, manifest } = version;
   const { hidden, attributes: changed, ...since } = shownChange(state);
-  const source = attributes === null ? {} : attributesOf(attributes, item);
+  const source = attributes === null || item === undefined ? {} : attributesOf(attributes, item);
+  const from = item === undefined ? 0 : (manifest.changes_from ?? 0) * 1000;
   const shown = [...(attributes?.columns.keys() ?? [])].map((name): [string, ShownValue] => {
     const original = Object.hasOwn(source, name) ? source[name]! : null;
-    const holds = Object.hasOwn(changed, name) && state.values[name]!.at >= (manifest.changes_from ?? 0) * 1000;
+    const holds = Object.hasOwn(changed, name) && state.values[name]!.at >= from;
     return [name, { ...(holds ? changed[name]! : { value: original }), source: original }];
   });
-  return { hidden, ...since, attributes: Object.fromEntries(shown) };
+  const added = item === undefined && { new: true, new_since: timeOf(state.newAt!) };
+  return { hidden, ...since, ...added, attributes: Object.fromEntries(shown) };
 }
 
 const timeOf = (ms: number): string => new Date(ms).toISOString();

@@ -1,9 +1,11 @@
 /** How changes of items enter the tables, within the bounds of a model. Called in a transaction. */
+import type { ItemId } from "../../shared/ids.ts";
 import { changedState, type ItemState, isChanged, UNCHANGED_ITEM } from "../../shared/items/change-items.ts";
 import { CHANGED_ITEMS_MAX } from "../../shared/items/changes-file.ts";
+import { NEW_ITEMS_MAX } from "../../shared/items/extended-catalog.ts";
 import { MEGABYTE } from "../../shared/memory-cost.ts";
 import { type ChangeTables, stateIn, textOf } from "./change-tables.ts";
-import type { Bound, ChangedModel, NewChange, Stored } from "./item-changes-rpc.ts";
+import type { Bound, ChangedModel, NewChange, Refused, Stored } from "./item-changes-rpc.ts";
 
 /** The files of changes name no more attributes. */
 const ATTRIBUTES_MAX = 400;
@@ -13,15 +15,18 @@ const BYTES_MAX = 32 * MEGABYTE;
 const UNCHANGED_KEPT_MS = 24 * 3_600_000;
 
 /** Thrown to undo a transaction. */
-class FullError extends Error {
-  readonly bound: Bound;
-  constructor(bound: Bound) {
-    super(bound);
-    this.bound = bound;
+class RefusedError extends Error {
+  readonly refused: Refused;
+  constructor(refused: Refused) {
+    super("the changes cannot be stored");
+    this.refused = refused;
   }
 }
 
-/** Stores all changes in one transaction; none if they exceed a bound. */
+const fullError = (full: Bound) => new RefusedError({ full });
+const isFull = (error: unknown) => error instanceof RefusedError && "full" in error.refused;
+
+/** Stores all changes in one transaction; none if they exceed a bound or an item is unknown. */
 export function storeWithin(
   transaction: <T>(work: () => T) => T,
   tables: ChangeTables,
@@ -33,48 +38,57 @@ export function storeWithin(
     try {
       return attempt();
     } catch (error) {
-      if (!(error instanceof FullError) || !transaction(() => forgetOvertaken(tables, model.changesFrom))) throw error;
+      if (!isFull(error) || !transaction(() => forgetOvertaken(tables, model.changesFrom))) throw error;
       return attempt();
     }
   } catch (error) {
-    if (error instanceof FullError) return { full: error.bound };
+    if (error instanceof RefusedError) return error.refused;
     throw error;
   }
 }
 
-/** Throws FullError. */
+/** Throws RefusedError. */
 function storeChanges(tables: ChangeTables, changes: readonly NewChange[]): Stored {
   const seq = tables.number("seq") + 1;
-  let [changed, count, bytes] = [0, tables.number("count"), tables.number("bytes")];
+  let [changed, added] = [0, 0];
+  let [count, newCount, bytes] = [tables.number("count"), tables.number("new"), tables.number("bytes")];
   const names = new Set<string>();
-  for (const { id, ...change } of changes) {
+  const unknown: number[] = [];
+  for (const [i, { id, ...change }] of changes.entries()) {
+    const sentNames = Object.keys(change.attributes ?? {});
     const before = tables.stateOf(id);
+    if (change.isNew && before === undefined && sentNames.length === 0) unknown.push(i);
     const state = changedState(before ?? UNCHANGED_ITEM, change);
     if (state === undefined) continue;
     changed++;
+    if (change.isNew && state.newAt !== null) added++;
     count += Number(isChanged(state)) - Number(before !== undefined && isChanged(before));
+    newCount += Number(state.newAt !== null) - Number(before !== undefined && before.newAt !== null);
     bytes += sizeOf(state) - (before ? sizeOf(before) : -id.length);
-    for (const name of Object.keys(change.attributes ?? {})) names.add(name);
+    for (const name of sentNames) names.add(name);
     tables.store({ id, state }, seq);
   }
+  if (unknown.length > 0) throw new RefusedError({ unknown });
   for (const name of names) tables.query("INSERT OR IGNORE INTO attributes VALUES (?)", name);
-  if (count > CHANGED_ITEMS_MAX) throw new FullError("items");
-  if (bytes > BYTES_MAX) throw new FullError("bytes");
+  if (count > CHANGED_ITEMS_MAX) throw fullError("items");
+  if (newCount > NEW_ITEMS_MAX) throw fullError("new");
+  if (bytes > BYTES_MAX) throw fullError("bytes");
   const [{ total }] = tables.query<{ total: number }>("SELECT COUNT(*) AS total FROM attributes") as [
     { total: number },
   ];
-  if (total > ATTRIBUTES_MAX) throw new FullError("attributes");
+  if (total > ATTRIBUTES_MAX) throw fullError("attributes");
   if (changed > 0) {
     tables.set("seq", seq);
     tables.set("count", count);
+    tables.set("new", newCount);
     tables.set("bytes", bytes);
   }
-  return { changed, ignored: changes.length - changed };
+  return { changed, ignored: changes.length - changed, added };
 }
 
 const sizeOf = (state: ItemState) => textOf(state).length;
 
-/** Removes values that the live version's data have overtaken. Returns whether there were any. */
+/** Removes values and new items that the live version's data have overtaken. Returns whether there were any. */
 function forgetOvertaken(tables: ChangeTables, fromSeconds: number): boolean {
   let isForgotten = false;
   const rows = tables.query<{ id: string; state: string }>("SELECT id, state FROM items WHERE is_changed = 1");
@@ -82,11 +96,12 @@ function forgetOvertaken(tables: ChangeTables, fromSeconds: number): boolean {
   for (const { id, state: text } of rows) {
     const state = stateIn(text);
     const entries = Object.entries(state.values);
-    const kept = entries.filter(([, { at }]) => at >= fromSeconds * 1000);
+    const newAt = state.newAt !== null && state.newAt >= fromSeconds * 1000 ? state.newAt : null;
+    const kept = newAt === null ? entries.filter(([, { at }]) => at >= fromSeconds * 1000) : entries;
     for (const [name] of kept) used.add(name);
-    if (kept.length === entries.length) continue;
+    if (kept.length === entries.length && newAt === state.newAt) continue;
     isForgotten = true;
-    const left = { ...state, values: Object.fromEntries(kept) };
+    const left = { ...state, values: Object.fromEntries(kept), newAt };
     const isLeft = isChanged(left) ? 1 : 0;
     tables.query("UPDATE items SET state = ?, is_changed = ? WHERE id = ?", textOf(left), isLeft, id);
   }
@@ -95,6 +110,16 @@ function forgetOvertaken(tables: ChangeTables, fromSeconds: number): boolean {
   tables.recount();
   tables.set("forgets", tables.number("forgets") + 1);
   return true;
+}
+
+/** Items of which the live version says that it has them are not new any more. The base is written again without that. */
+export function settleNew(tables: ChangeTables, ids: readonly ItemId[]): void {
+  for (const id of ids) {
+    const state = tables.stateOf(id);
+    if (state) tables.query("UPDATE items SET state = ? WHERE id = ?", textOf({ ...state, newAt: null }), id);
+  }
+  tables.recount();
+  tables.set("forgets", tables.number("forgets") + 1);
 }
 
 /** Forgets items that have had the source's values for a while. The head and the base must not have them any more. */

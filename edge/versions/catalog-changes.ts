@@ -108,12 +108,14 @@ export function catalogChanges(cacheMs: number): CatalogChanges {
 
   const apply = async (loaded: LoadedVersion, head: Exclude<Head, { readonly etag: null }>, access: ReadAccess) => {
     const { etag, changes } = head;
-    const catalog = withItemChanges(sourceOf(loaded), await before(loaded, changes, access), changes);
-    const { attributes, hidden } = catalog;
+    const applied = withItemChanges(sourceOf(loaded), await before(loaded, changes, access), changes);
+    const { catalog, attributes, hidden } = applied;
+    const { itemCount } = loaded.catalog;
     const { isHidden: isWithdrawn = () => false } = loaded;
-    const isHidden = (item: ItemIndex) => isHiddenIn(hidden!, item) || isWithdrawn(item);
-    const changed = { ...loaded, attributes, isHidden: hidden === null ? loaded.isHidden : isHidden };
-    appliedTo.set(loaded, { etag, head: changes, catalog, changed });
+    const isHidden = (item: ItemIndex) =>
+      (hidden !== null && isHiddenIn(hidden, item)) || (item < itemCount && isWithdrawn(item));
+    const changed = { ...loaded, catalog, attributes, newCount: catalog.itemCount - itemCount, isHidden };
+    appliedTo.set(loaded, { etag, head: changes, catalog: applied, changed });
     return changed;
   };
 

@@ -16,6 +16,8 @@ export type LoadedVersion = {
   readonly target: ModelVersion;
   readonly manifest: Manifest;
   readonly catalog: Catalog;
+  /** Items of the catalog behind those of the version, which the customer has added since. Absent: none. */
+  readonly newCount?: number;
   readonly attributes: AttributeTable | null;
   /** Whether an item is in no answer: it is withdrawn, or the customer has hidden it since. Absent: none is. */
   readonly isHidden?: Snapshot["isHidden"];

@@ -11,7 +11,7 @@ import type { LoadedVersion } from "./load-version.ts";
  * would fill the isolate's memory within seconds.
  */
 export function snapshotOf(
-  { manifest, catalog, attributes, isHidden, userValues, similarity, scorer, target }: LoadedVersion,
+  { manifest, catalog, newCount, attributes, isHidden, userValues, similarity, scorer, target }: LoadedVersion,
   record?: UserRecord,
 ): { readonly snapshot: Snapshot; readonly release: () => void } {
   const leased: ArrayBufferView[] = [];
@@ -24,6 +24,7 @@ export function snapshotOf(
     snapshot: {
       version: target.live.version,
       itemCount: manifest.item_count,
+      newCount,
       itemIdType: manifest.item_id_type,
       historyMax: manifest.model.history_max,
       personalizes: manifest.model.method !== POPULARITY,

@@ -75,6 +75,8 @@ export type TimedChange = {
   readonly attributes?: Readonly<Record<string, AttributeValue | null>> | null | undefined;
   readonly hidden?: boolean | undefined;
   readonly at: number;
+  /** True: the live version does not have the item. */
+  readonly isNew?: boolean | undefined;
 };
 
 /** All that is known of an item's changes. Times are epoch milliseconds. */
@@ -85,9 +87,17 @@ export type ItemState = {
   /** When all changed values were last withdrawn. */
   readonly withdrawnAt: number | null;
   readonly values: Readonly<Record<string, { readonly value: AttributeValue | null; readonly at: number }>>;
+  /** When attributes were last sent while the live version did not have the item. Null: never, or they were withdrawn. */
+  readonly newAt: number | null;
 };
 
-export const UNCHANGED_ITEM: ItemState = { hidden: false, hiddenAt: null, withdrawnAt: null, values: {} };
+export const UNCHANGED_ITEM: ItemState = {
+  hidden: false,
+  hiddenAt: null,
+  withdrawnAt: null,
+  values: {},
+  newAt: null,
+};
 
 /** Whether the item differs from the source's. If not, its state only orders changes that arrive late. */
 export const isChanged = ({ hidden, values }: ItemState): boolean => hidden || Object.keys(values).length > 0;
@@ -100,12 +110,13 @@ export const lastChangeOf = ({ hiddenAt, withdrawnAt, values }: ItemState): numb
  * The state after a change. Each field has its own order: a change of a field is ignored if a later one is known, and of two at the same
  * time, the one that arrives last holds. Undefined: the whole change is older than what is known.
  */
-export function changedState(before: ItemState, { attributes, hidden, at }: TimedChange): ItemState | undefined {
+export function changedState(before: ItemState, { attributes, hidden, at, isNew }: TimedChange): ItemState | undefined {
   let state = before;
   if (hidden !== undefined && at >= (state.hiddenAt ?? 0)) state = { ...state, hidden, hiddenAt: at };
   if (attributes === null && at >= (state.withdrawnAt ?? 0)) {
     const later = Object.entries(state.values).filter(([, value]) => value.at > at);
-    state = { ...state, withdrawnAt: at, values: Object.fromEntries(later) };
+    const isNewer = state.newAt !== null && state.newAt > at;
+    state = { ...state, withdrawnAt: at, values: Object.fromEntries(later), newAt: isNewer ? state.newAt : null };
   }
   const newer = Object.entries(attributes ?? {}).filter(([name]) => {
     const known = Object.hasOwn(state.values, name) ? state.values[name]!.at : 0;
@@ -113,7 +124,8 @@ export function changedState(before: ItemState, { attributes, hidden, at }: Time
   });
   if (newer.length > 0) {
     const changed = newer.map(([name, value]) => [name, { value, at }] as const);
-    state = { ...state, values: Object.fromEntries([...Object.entries(state.values), ...changed]) };
+    const values = Object.fromEntries([...Object.entries(state.values), ...changed]);
+    state = { ...state, values, newAt: isNew ? Math.max(at, state.newAt ?? 0) : state.newAt };
   }
   return state === before ? undefined : state;
 }

@@ -7,6 +7,8 @@
  *
  *     ids, ids_start                       the changed items' ids, UTF-8
  *     hidden        u8 [items]             1: in no list
+ *     new.rows      u32 [new], rising      positions in `ids` of items that the version of that time did not have; absent: none
+ *     new.at        u32 [new]              when the customer sent them last, in epoch seconds
  *     i.rows        u32 [entries], rising  positions in `ids` of the items whose attribute i is changed
  *     i.at          u32 [entries]          when, in epoch seconds
  *     i.codes       u32 [entries]          position of the value in `i.values`
@@ -26,6 +28,8 @@ import { countOf, isUtf8, type PackedStrings, packStrings, stringAt } from "../p
 export type ChangedItem = {
   readonly id: ItemId;
   readonly hidden: boolean;
+  /** When the item was last sent while the live version did not have it, in epoch seconds. Absent: it never was. */
+  readonly newAt?: number;
   /** By attribute; null takes the value away. `at` in epoch seconds. */
   readonly values: Readonly<Record<string, { readonly value: AttributeValue | null; readonly at: number }>>;
 };
@@ -35,6 +39,7 @@ export type ItemChanges = {
   readonly base: Descriptor | null;
   readonly ids: PackedStrings;
   readonly hidden: Uint8Array; // [items] 0 or 1
+  readonly newAt: ReadonlyMap<number, number>; // by row, epoch seconds
   readonly attributes: ReadonlyMap<string, ChangedAttribute>;
 };
 
@@ -76,7 +81,9 @@ type AttributeEntries = {
 export function encodeItemChanges(items: Iterable<ChangedItem>, base: Descriptor | null): Uint8Array {
   const [texts, hiddenOf]: [string[], number[]] = [[], []];
   const entriesOf = new Map<string, AttributeEntries>();
-  for (const { id, hidden, values } of items) {
+  const newAts = new Map<number, number>();
+  for (const { id, hidden, newAt, values } of items) {
+    if (newAt !== undefined) newAts.set(texts.length, newAt);
     for (const [name, { value, at }] of Object.entries(values)) {
       const entries = entriesOf.get(name) ?? { rows: [], at: [], codes: [], codeOf: new Map() };
       entriesOf.set(name, entries);
@@ -92,6 +99,10 @@ export function encodeItemChanges(items: Iterable<ChangedItem>, base: Descriptor
     ids: ids.bytes,
     ids_start: ids.start,
     hidden: Uint8Array.from(hiddenOf),
+    ...(newAts.size > 0 && {
+      "new.rows": Uint32Array.from(newAts.keys()),
+      "new.at": Uint32Array.from(newAts.values()),
+    }),
   };
   for (const [i, name] of attributes.entries()) {
     const { rows, at, codes, codeOf } = entriesOf.get(name)!;
@@ -126,7 +137,15 @@ export function decodeItemChanges(bytes: Uint8Array): ItemChanges {
   for (let row = 0; row < length; row++)
     if (ids.start[row + 1]! - ids.start[row]! > ID_BYTES_MAX) throw new FormatError("item changes: an id is too long");
   const named = attributes.map((name, i) => [name, openAttribute(container, i, length)] as const);
-  return { base, ids, hidden, attributes: new Map(named) };
+  return { base, ids, hidden, newAt: openNew(container, length), attributes: new Map(named) };
+}
+
+function openNew(container: Container<unknown>, itemCount: number): ReadonlyMap<number, number> {
+  if (!container.arrays.has("new.rows")) return new Map();
+  const rows = arrayOf(container, "new.rows", { dtypes: ["u32"] });
+  const at = arrayOf(container, "new.at", { dtypes: ["u32"], length: rows.length });
+  if (rows.some((row) => row >= itemCount)) throw new FormatError("item changes: a new item beyond the last item");
+  return new Map(Array.from(rows, (row, entry) => [row, at[entry]!]));
 }
 
 function openAttribute(container: Container<unknown>, i: number, itemCount: number): ChangedAttribute {

@@ -21,19 +21,18 @@ type ColumnScale = { readonly mean: number; readonly deviation: number };
 /** The scales that were computed, once for each column. A column with changed values is another one, with a scale of its own. */
 const scales = new WeakMap<NumberColumn, ColumnScale>();
 
-/** Mean and standard deviation of the numbers of all items that have one. */
-export function scaleOfColumn(column: NumberColumn): ColumnScale {
+/** Mean and standard deviation of the numbers of the first `itemCount` items that have one: new items change no scale. */
+export function scaleOfColumn(column: NumberColumn, itemCount: number): ColumnScale {
   let scale = scales.get(column);
   if (scale === undefined) {
-    scale = computeScale(column);
+    scale = computeScale(column, itemCount);
     scales.set(column, scale);
   }
   return scale;
 }
 
-function computeScale(column: NumberColumn): ColumnScale {
+function computeScale(column: NumberColumn, itemCount: number): ColumnScale {
   const numberAt = numbersOf(column);
-  const itemCount = column.keys.length;
   let [count, mean, squares] = [0, 0, 0]; // squares: the sum of squared distances from the mean, by Welford's method
   for (let item = 0; item < itemCount; item++) {
     const number = numberAt(item as ItemIndex);

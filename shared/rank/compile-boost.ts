@@ -27,7 +27,7 @@ export function compileNumberBoost(boost: NumberBoost, nowSeconds: number, versi
   const column = columnOf(boost, version);
   const numberAt = numbersOf(column);
   if (halfLifeDays === undefined) {
-    const { mean, deviation } = scaleOfColumn(column);
+    const { mean, deviation } = scaleOfColumn(column, version.itemCount);
     return { by, valueAt: (item) => orNone((numberAt(item) - mean) / deviation) };
   }
   const perSecond = 1 / (halfLifeDays * SECONDS_PER_DAY);

@@ -25,6 +25,8 @@ export type Candidates = {
   readonly isCandidate: (item: ItemIndex) => boolean;
   /** The given items, or the size of the catalog. */
   readonly among: ReadonlySet<ItemIndex> | number;
+  /** The last items of the catalog that the model does not know. */
+  readonly newCount: number;
 };
 
 /** The steps choose among the best candidates, this many for each place of the list. */
@@ -40,16 +42,17 @@ type Shaped = { readonly items: ItemIndex[]; readonly scoreOf: (item: ItemIndex)
 export function shape(
   scores: Float32Array,
   limit: number,
-  { isCandidate, among }: Candidates,
+  { isCandidate, among, newCount }: Candidates,
   { boosts, diversity, exploration, seed, caps, table, ...shaping }: CompiledShaping,
 ): Shaped {
+  const known = scores.length - newCount;
   let scale: ScoreScale | undefined;
   const scoreOf = (item: ItemIndex) => {
-    scale ??= scaleOf(scores); // takes a pass over the catalog, which most lists do not need
+    scale ??= scaleOf(scores.subarray(0, known)); // takes a pass over the catalog, which most lists do not need
     return (scores[item]! - scale.mean) / scale.deviation;
   };
   if (boosts.length > 0) {
-    scale = scaleOf(scores);
+    scale = scaleOf(scores.subarray(0, known));
     boost(scores, boosts, scale);
   }
   const pinned = [...new Set(shaping.pinned)].filter(isCandidate).slice(0, limit);
@@ -67,8 +70,13 @@ export function shape(
   }
   if (exploration > 0) {
     const explored = explorationPlaces(places, exploration);
-    const rare = bestRarelyChosen(scores, poolSize, { isCandidate: isFree, among });
-    list = withDrawn(list, drawItems(rare, explored.length, { scoreOf, seed }), explored);
+    const candidates = { isCandidate: isFree, among, newCount };
+    const rare = bestRarelyChosen(scores, poolSize, candidates);
+    const fresh = someNew(known, poolSize, candidates, seed);
+    const isFresh = new Set(fresh);
+    const drawnBy = (item: ItemIndex) => (isFresh.has(item) ? 0 : scoreOf(item)); // the model knows no more than the mean
+    const pool = [...rare.filter((item) => !isFresh.has(item)), ...fresh];
+    list = withDrawn(list, drawItems(pool, explored.length, { scoreOf: drawnBy, seed }), explored);
   }
   let batch = pool;
   const nextBatch = (isWanted: (item: ItemIndex) => boolean) => {
@@ -82,9 +90,28 @@ export function shape(
 }
 
 /** The best candidates with few interactions. Only their part of the catalog is scanned. */
-function bestRarelyChosen(scores: Float32Array, count: number, { isCandidate, among }: Candidates): ItemIndex[] {
-  const first = firstRarelyChosen(scores.length);
+function bestRarelyChosen(
+  scores: Float32Array,
+  count: number,
+  { isCandidate, among, newCount }: Candidates,
+): ItemIndex[] {
+  const first = firstRarelyChosen(scores.length - newCount);
   if (typeof among !== "number") return bestOf(scores, count, (item) => item >= first && isCandidate(item), among);
   const itemAt = (at: number) => (at + first) as ItemIndex;
   return bestOf(scores.subarray(first), count, (at) => isCandidate(itemAt(at)), scores.length - first).map(itemAt);
+}
+
+/** At most `count` new candidates: the first ones from a place on that the seed decides, so that each of many gets a chance. */
+function someNew(
+  known: number,
+  count: number,
+  { isCandidate, among, newCount }: Candidates,
+  seed: number,
+): ItemIndex[] {
+  const found: ItemIndex[] = [];
+  for (let i = 0; i < newCount && found.length < count; i++) {
+    const item = (known + ((seed + i) % newCount)) as ItemIndex;
+    if ((typeof among === "number" || among.has(item)) && isCandidate(item)) found.push(item);
+  }
+  return found;
 }

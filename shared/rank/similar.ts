@@ -18,7 +18,8 @@ export async function similarityScores(item: ItemIndex, snapshot: Snapshot): Pro
     similarity?.toLifts(scores);
     return scores;
   }
-  const addNeighbours = snapshot.personalizes === false ? similarity?.addNeighbours : undefined;
+  const hasNeighbours = snapshot.personalizes === false && item < itemCount;
+  const addNeighbours = hasNeighbours ? similarity?.addNeighbours : undefined;
   const scores = sharedValues(item, snapshot) ?? (addNeighbours && tableOf(snapshot));
   if (scores) addNeighbours?.(item, scores);
   return scores?.some((score) => score > 0) ? scores : undefined;
@@ -31,31 +32,35 @@ export async function similarityScores(item: ItemIndex, snapshot: Snapshot): Pro
 function sharedValues(item: ItemIndex, snapshot: Snapshot): Float32Array | undefined {
   const { attributes } = snapshot;
   if (!attributes) return undefined;
-  const { itemCount } = attributes;
+  const { itemCount, newCount = 0 } = snapshot;
+  const allCount = itemCount + newCount;
   const [shared, squares] = [tableOf(snapshot), tableOf(snapshot)];
   for (const column of describingColumns(attributes)) {
     const itemKeys = new Set<number>();
     forEachKey(column, item, (key) => itemKeys.add(key));
     const weights = weightsOf(column, itemCount);
-    for (let other = 0; other < itemCount; other++)
+    for (let other = 0; other < allCount; other++)
       forEachKey(column, other as ItemIndex, (key) => {
         squares[other]! += weights[key]!;
         if (itemKeys.has(key)) shared[other]! += weights[key]!;
       });
   }
-  for (let other = 0; other < itemCount; other++) if (shared[other]! > 0) shared[other]! /= Math.sqrt(squares[other]!);
+  for (let other = 0; other < allCount; other++) if (shared[other]! > 0) shared[other]! /= Math.sqrt(squares[other]!);
   return shared;
 }
 
-function tableOf({ itemCount, onTable }: Snapshot): Float32Array {
-  const table = new Float32Array(itemCount);
+function tableOf({ itemCount, newCount = 0, onTable }: Snapshot): Float32Array {
+  const table = new Float32Array(itemCount + newCount);
   onTable?.(table);
   return table;
 }
 
-/** The square of the weight of each key: a value that all items have weighs nothing. */
+/**
+ * The square of the weight of each key: a value that all items have weighs nothing. New items do not count, so that they move no other
+ * item's score. A value that only they have weighs as much as one of a single item.
+ */
 function weightsOf(column: TableColumn, itemCount: number): Float64Array {
   const counts = new Float64Array("dictionary" in column ? countOf(column.dictionary) + 1 : BOOLEAN_KEYS);
   for (let item = 0; item < itemCount; item++) forEachKey(column, item as ItemIndex, (key) => void counts[key]!++);
-  return counts.map((count) => Math.log(itemCount / count) ** 2);
+  return counts.map((count) => Math.log(itemCount / Math.max(1, count)) ** 2);
 }

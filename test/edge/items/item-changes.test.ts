@@ -41,7 +41,7 @@ const change = (changes: readonly NewChange[]) => {
 
 test("the head has all changes before the answer, as whole states of items", async () => {
   const at = nowMs / 1000;
-  expect(await change([price("a", 5), hide("b")])).toEqual({ changed: 2, ignored: 0 });
+  expect(await change([price("a", 5), hide("b")])).toEqual({ changed: 2, ignored: 0, added: 0 });
   await change([hide("a")]);
   expect(Object.fromEntries(world.seen())).toEqual({
     a: { hidden: true, values: { price: { value: 5, at } } },
@@ -142,12 +142,12 @@ test("200,000 items can be changed, and the next one only after others are withd
   for (let from = 0; from < CHANGED_ITEMS_MAX; from += 1000) store(offers(from, from === 199_000 ? 999 : 1000));
   expect(store([price("x", 1), price("i0", 5)])).toEqual({ full: "items" });
   expect(tables.stateOf("i0" as ItemId)!.values.price!.value).toBe(19.9); // nothing of the call was stored
-  expect(store([withdraw("i0"), price("x", 1)])).toEqual({ changed: 2, ignored: 0 });
+  expect(store([withdraw("i0"), price("x", 1)])).toEqual({ changed: 2, ignored: 0, added: 0 });
   nowMs += 2000;
   await world.alarm();
   expect(world.seen().size).toBe(CHANGED_ITEMS_MAX);
   nowMs += 5000;
-  expect(store([price("y", 1)], nowMs / 1000 - 1)).toEqual({ changed: 1, ignored: 0 });
+  expect(store([price("y", 1)], nowMs / 1000 - 1)).toEqual({ changed: 1, ignored: 0, added: 0 });
   await world.alarm();
   expect([...world.seen().keys()].sort()).toEqual(["h", "y"]); // hidden items stay hidden
 });

@@ -19,9 +19,10 @@ test("each field has the value of its latest change, in whatever order changes a
     { attributes: null, at: 30 },
     { attributes: { price: 3 }, at: 40 },
     { hidden: false, at: 50 },
-  ];
+  ].map((change) => ({ ...change, isNew: true }));
   const expected = after(...changes);
   expect([priceOf(expected), Object.keys(expected.values), expected.hidden]).toEqual([3, ["price"], false]);
+  expect(expected.newAt).toBe(40);
   const rotated = changes.map((_, by) => [...changes.slice(by), ...changes.slice(0, by)]);
   for (const order of [changes.toReversed(), ...rotated]) expect(after(...order)).toEqual(expected);
 });
@@ -32,6 +33,16 @@ test("of two changes at the same time the one that arrives last holds, and an ol
   expect(changedState(state, { attributes: { price: 3 }, at: 9 })).toBeUndefined();
   expect(changedState(state, { attributes: { price: 3 }, hidden: true, at: 9 })).toMatchObject({ hidden: true });
   expect(priceOf(changedState(state, { attributes: { price: 3, stock: false }, at: 9 })!)).toBe(2);
+});
+
+test("an item is new from its last attributes on, until all are withdrawn", () => {
+  const isNew = true;
+  const sent = { attributes: { price: 1 }, at: 10, isNew };
+  expect(after(sent, { hidden: true, at: 20, isNew }).newAt).toBe(10);
+  expect(after(sent, { attributes: { price: 2 }, at: 30, isNew: false }).newAt).toBe(10);
+  expect(after(sent, { attributes: null, at: 9, isNew }).newAt).toBe(10);
+  expect(after(sent, { attributes: null, at: 40, isNew }).newAt).toBeNull();
+  expect(after({ ...sent, isNew: false }).newAt).toBeNull();
 });
 
 test("withdrawing keeps hidden, and an item without changes is not changed", () => {

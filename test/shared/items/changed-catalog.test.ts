@@ -116,6 +116,63 @@ test("a changed catalog is the one that a training with these values would give,
   );
 });
 
+test("with new items a catalog is the one of a training that has them too, and they stay until they are withdrawn", () => {
+  const added = fc.uniqueArray(fc.record({ item: fc.integer({ min: 12, max: 20 }), values: fc.record(rowOf) }), {
+    selector: ({ item }) => item,
+    maxLength: 5,
+  });
+  fc.assert(
+    fc.property(rows, edits, added, added, fc.nat(20), (source, edited, base, head, withdrawn) => {
+      const version = { catalog: catalogOf(source.length), attributes: tableOf(source), changesFrom: 0 };
+      const baseOf = new Map(base.map(({ item, values }) => [item, values]));
+      const headOf = new Map(head.map(({ item, values }) => [item, values]));
+      const news = (given: typeof baseOf) => [...given].map(([i, values]) => ({ ...changed(i, values), newAt: 1 }));
+      const known = [...latest(edited).values()].filter(({ item }) => item < source.length);
+      const inBase = [...news(baseOf), ...known.map(({ item, values }) => changed(item, values))];
+      const isGone = baseOf.has(withdrawn) && !headOf.has(withdrawn);
+      const inHead = [...news(headOf), ...(isGone ? [changed(withdrawn, {})] : [])];
+      const first = withItemChanges(version, unchanged(version), changesOf(inBase));
+      const found = withItemChanges(version, first, changesOf(inHead));
+
+      const values = new Map<number, Row>([...source.entries(), ...baseOf, ...headOf]);
+      for (const { item, values: edit } of known) values.set(item, { ...values.get(item)!, ...edit });
+      expect(found.catalog.itemCount).toBe(source.length + new Set([...baseOf.keys(), ...headOf.keys()]).size);
+      for (const [item, row] of values) {
+        const at = found.catalog.indexOf(idOf(item))!;
+        expect(found.catalog.idAt(at)).toBe(idOf(item));
+        expect(at < source.length).toBe(item < source.length);
+        const isHidden = found.hidden !== null && isHiddenIn(found.hidden, at);
+        expect([item, isHidden]).toEqual([item, isGone && item === withdrawn]);
+        const shown = isHidden ? { price: null, count: null, stock: null, colour: null, tags: [] } : row;
+        expect(attributesOf(found.attributes!, at)).toEqual(attributesOf(tableOf([shown]), 0 as ItemIndex));
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("a new item that the source's data have overtaken is none, and of more than the limit the last ones are left out", () => {
+  const attributes = tableOf([{ price: 5, count: 1, stock: true, colour: "red", tags: [] }]);
+  const version = { catalog: catalogOf(1), attributes, changesFrom: 1000 };
+  const items = (count: number, newAt: number) =>
+    changesOf(Array.from({ length: count }, (_, i) => ({ ...changed(i + 1, { price: 2 }), newAt })));
+  expect(withItemChanges(version, unchanged(version), items(3, 999)).catalog).toBe(version.catalog);
+  const { catalog, attributes: longer } = withItemChanges(version, unchanged(version), items(3, 1000));
+  expect(catalog.itemCount).toBe(4);
+  expect(attributesOf(longer!, 3 as ItemIndex)).toEqual({ price: 2 }); // changed at second 1: it lasts as long as the item
+  expect(withItemChanges(version, unchanged(version), items(10_005, 1000)).catalog.itemCount).toBe(10_001);
+});
+
+test("where an item is new, a head that changes nothing of a column does not copy it", () => {
+  const attributes = tableOf([{ price: 5, count: 1, stock: true, colour: "red", tags: ["a"] }]);
+  const version = { catalog: catalogOf(1), attributes };
+  const first = withItemChanges(version, unchanged(version), changesOf([{ ...changed(1, { price: 2 }), newAt: 1 }]));
+  const head = changesOf([{ ...changed(1, { price: 3 }), newAt: 1 }, changed(0, { colour: "red" })]);
+  const { columns } = withItemChanges(version, first, head).attributes!;
+  const copied = [...columns].filter(([name, column]) => column !== first.attributes!.columns.get(name));
+  expect(copied.map(([name]) => name)).toEqual(["price"]);
+});
+
 test("values of another type, unknown attributes and unknown items change nothing", () => {
   const version = {
     catalog: catalogOf(1),

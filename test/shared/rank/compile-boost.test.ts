@@ -22,8 +22,12 @@ const tableOf = (type: Kind, values: readonly (number | null)[]) => {
 };
 
 /** What a boost adds to each item, in units of `by`. */
-function addedBy(boost: { by: number; halfLifeDays?: number }, attributes: ReturnType<typeof tableOf>): number[] {
-  const version = { attributes, version: "v" } as KnownNames;
+function addedBy(
+  boost: { by: number; halfLifeDays?: number },
+  attributes: ReturnType<typeof tableOf>,
+  itemCount = attributes.itemCount,
+): number[] {
+  const version = { attributes, itemCount, version: "v" } as KnownNames;
   const request = { userId: undefined, nowSeconds: NOW, withValues: (filter: Filter) => filter };
   const boosts = [{ ...boost, attribute: "n", pointer: "/boosts/0" }];
   const [compiled] = compileShaping({ boosts }, request, version).boosts;
@@ -85,9 +89,14 @@ test("a boost with a half-life falls with the age; the future counts as now", ()
     ),
   ));
 
+test("new items have z-scores, and change no other one's", () => {
+  const added = addedBy({ by: 1 }, tableOf("Numerical", [1, 3, 1000, null]), 2);
+  expect(added).toEqual(close([-1, 1, 998, 0]));
+});
+
 test("the scale of a column is computed once", () => {
   const column = tableOf("Numerical", [1, 2, 3]).columns.get("n") as Parameters<typeof scaleOfColumn>[0];
-  expect(scaleOfColumn(column)).toBe(scaleOfColumn(column));
+  expect(scaleOfColumn(column, 3)).toBe(scaleOfColumn(column, 3));
 });
 
 test("equal and missing numbers add nothing", () => {

@@ -32,7 +32,6 @@ export function offlineSnapshot(
   names: Partial<KnownNames> = {},
 ): Snapshot {
   return {
-    itemCount: cases.itemCount,
     itemIdType: "integer",
     historyMax,
     sessions: cases.sessions,
@@ -51,6 +50,7 @@ export function offlineSnapshot(
       throw new Error("The offline evaluation does not filter by attributes.");
     },
     ...names,
+    itemCount: cases.itemCount,
     version: "offline",
   };
 }

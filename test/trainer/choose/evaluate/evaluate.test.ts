@@ -65,6 +65,7 @@ test("several requests: each has the list that it has alone, although boosts cha
   const filter = { kind: "and", of: [] } as const;
   const names = {
     version: "",
+    itemCount: cases.itemCount,
     indexOf: () => undefined,
     idAt: String as never,
     compileFilter: () => (item: ItemIndex) => item === 0,
@@ -103,7 +104,7 @@ test("a session is sent in the request, and its items are shown again where they
   // Ids of a catalog instead of indices.
   const idAt = (item: ItemIndex) => `i${item}` as ItemId;
   const indexOf = (id: ItemId) => Number(String(id).slice(1)) as ItemIndex;
-  const names = { version: "", indexOf, idAt, compileFilter: () => () => true };
+  const names = { version: "", itemCount: cases.itemCount, indexOf, idAt, compileFilter: () => () => true };
   expect(await listsOf(false, { names })).toEqual(once);
 });
 test("only some of the cases can be evaluated", async () => {
