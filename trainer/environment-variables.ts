@@ -5,13 +5,13 @@ import { z } from "zod";
 import { RETENTION_DAYS_DEFAULT } from "../shared/events/event.ts";
 import { CustomerId } from "../shared/key-record.ts";
 
-const integer = (min: number, max: number, byDefault: number) =>
+const whole = (min: number, max: number) =>
   z
     .string()
     .regex(/^-?\d+$/, "must be a whole number")
     .transform(Number)
-    .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
-    .default(byDefault);
+    .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`));
+const integer = (min: number, max: number, byDefault: number) => whole(min, max).default(byDefault);
 const flag = z
   .enum(["0", "1", "true", "false"], "must be 1, true, 0 or false")
   .transform((text) => text === "1" || text === "true")
@@ -69,6 +69,7 @@ export const SettingsSchema = StoreSchema.extend({
   SHORTLIST_STATE_DIR: z.string().min(1).default(".shortlist"),
   SHORTLIST_TRAINER_HOST: z.string().min(1).default("127.0.0.1"),
   SHORTLIST_TRAINER_PORT: integer(0, 65_535, 8788),
+  SHORTLIST_METRICS_PORT: whole(1, 65_535).optional(),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: "must be a postgres:// address" })
     .refine(isDecodable, "must be percent-encoded: a % of the password is %25")

@@ -66,6 +66,8 @@ export function readSettings(environment: Environment = process.env) {
     databaseUrl: values.DATABASE_URL ?? null,
     /** Hours between two backups; 0: none. */
     backupHours: values.SHORTLIST_BACKUP_HOURS,
+    /** Undefined: no metrics. */
+    metricsPort: values.SHORTLIST_METRICS_PORT,
     /** Shared with the edge; signs forwarded requests. */
     forwardSecret: values.FORWARD_SECRET,
     store: storeSettings(values),

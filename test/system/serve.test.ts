@@ -56,6 +56,17 @@ async function untilActive(key: string): Promise<void> {
   }
 }
 
+/** The samples of Prometheus's text format, by name and labels. Fails on a line that is not part of it. */
+function metricsIn(text: string): Map<string, number> {
+  const samples = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return new Map(
+    samples.map((line) => {
+      const [, name, value] = /^([a-z_]+(?:\{(?:[a-z_]+="[^"]*",?)*\})?) (\S+)$/.exec(line)!;
+      return [name!, Number(value)];
+    }),
+  );
+}
+
 const spec = {
   model_name: "shop",
   connector_configs: [
@@ -81,7 +92,8 @@ async function writeClicks(): Promise<void> {
 
 test("a service keeps what it has answered over kill -9, and over a backup into another folder", async () => {
   await writeClicks();
-  const flags = ["--yes", "--port", String(port), "--data-root", folder];
+  const metricsPort = await freePort();
+  const flags = ["--yes", "--port", String(port), "--data-root", folder, "--metrics-port", String(metricsPort)];
   expect(await runToEnd("setup", "--dir", dir("one"), ...flags)).toMatchObject({ code: 0 });
   const settings = JSON.parse(await readFile(join(dir("one"), "settings.json"), "utf8"));
   const quick = { ...settings, workers: 2, environment: { SHORTLIST_FIT_SECONDS: 1 } };
@@ -109,6 +121,21 @@ test("a service keeps what it has answered over kill -9, and over a backup into 
   await expect.poll(async () => (await lists()).flat(), { timeout: 12_000 }).not.toContain(hidden);
   const list = (await call(key, rankPath)).body;
   expect(list).toHaveLength(5);
+
+  await call(key, "/v0/models/unknown/rank");
+  const scraped = await fetch(`http://127.0.0.1:${metricsPort}/metrics`);
+  expect(scraped.headers.get("content-type")).toContain("version=0.0.4");
+  const metrics = metricsIn(await scraped.text());
+  expect(metrics.get('shortlist_runs_total{outcome="published",stage="",code=""}')).toBe(1);
+  expect(metrics.get("shortlist_rows_read_total")).toBe(600);
+  expect(metrics.get('shortlist_models{status="ACTIVE"}')).toBe(1);
+  expect(metrics.get("shortlist_database_up")).toBe(1);
+  expect(metrics.get('shortlist_model_age_seconds{customer="main",model="shop"}')).toBeLessThan(300);
+  expect(metrics.get('shortlist_model_failing{customer="main",model="shop"}')).toBe(0);
+  const answered = 'shortlist_rank_seconds_count{model="shop",strategy="popular",status="200"}';
+  expect(metrics.get(answered)).toBeGreaterThanOrEqual(13);
+  expect(metrics.get('shortlist_rank_seconds_count{model="",strategy="",status="404"}')).toBe(1);
+  expect(metrics.get("shortlist_memory_bytes")).toBeGreaterThan(1e7);
 
   const backup = await runToEnd("backup-cli", "backup", "--dir", dir("one"), "--to", join(folder, "saved.tgz"));
   expect(backup).toMatchObject({ code: 0 });

@@ -3,6 +3,8 @@ import { randomUUID } from "node:crypto";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
+import type { Log } from "../log/log.ts";
+import { openMetrics, serveMetrics } from "../log/metrics.ts";
 import { type Settings, SettingsError } from "../settings.ts";
 import { managementApp } from "./http/app.ts";
 import { callLimit, forwardVerifier, memoryNonces } from "./http/forwarded.ts";
@@ -23,6 +25,7 @@ import {
   type TrainerParts,
   waitAtMost,
 } from "./services.ts";
+import { observeTrainer, runCounter } from "./trainer-metrics.ts";
 
 export type Trainer = {
   readonly port: number;
@@ -57,13 +60,27 @@ export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
   }
 }
 
+const logTo =
+  (logs: readonly Log[]): Log =>
+  (entry) => {
+    for (const log of logs) log(entry);
+  };
+
 type Opened = { readonly server: Server; readonly failed: Promise<never> };
 
-async function open(parts: TrainerParts, closing: ClosingStep[]): Promise<Opened> {
+async function open(given: TrainerParts, closing: ClosingStep[]): Promise<Opened> {
+  const metrics = given.settings.metricsPort === undefined ? undefined : await openMetrics();
+  const parts = metrics ? { ...given, log: logTo([given.log, runCounter(metrics.meter)]) } : given;
   const { settings, store, nowMs, log } = parts;
   const { runs } = settings;
   const services = await openServices(parts, closing);
   const { database, ledger, folders, erasures, grants } = services;
+  if (metrics) {
+    const { stateDirectory, host, metricsPort: port } = settings;
+    observeTrainer(metrics.meter, { database, stateDirectory, nowMs });
+    const server = await serveMetrics({ host, port: port!, texts: [metrics.text], log });
+    closing.push(() => server.close());
+  }
 
   const stopping = new AbortController();
   const removals = startRemovals({ ...services, signal: stopping.signal });

@@ -7,12 +7,15 @@ import { Scope } from "../../shared/key-record.ts";
 import { freePort, tryPort } from "../local/free-port.ts";
 import { LocalError } from "../local/local-error.ts";
 import { callService } from "../local/service-client.ts";
+import type { Log } from "../log/log.ts";
+import { openMetrics, serveMetrics } from "../log/metrics.ts";
 import { lockState } from "../manage/state-lock.ts";
 import type { StoreAccess } from "../settings.ts";
 import { issueKey } from "../store/key-store.ts";
 import { openObjectServer } from "../store/object-server.ts";
 import { s3Store } from "../store/s3-store.ts";
-import { openFront } from "./front-server.ts";
+import { callCounter } from "./call-metrics.ts";
+import { type FrontOptions, openFront } from "./front-server.ts";
 import { type KeptRunning, keepRunning, type Program } from "./kept-running.ts";
 import { BUCKET, placesIn, readServeSettings, type ServeSettings } from "./serve-settings.ts";
 import { bundleWorker, openBundle, type WorkerBundle } from "./worker-bundle.ts";
@@ -22,6 +25,7 @@ type World = { readonly print: (line: string) => void; readonly signal: AbortSig
 
 const TRAINER_GRACE_MS = 20_000;
 const WORKER_GRACE_MS = 3_000;
+const SCRAPE_MS_MAX = 5_000;
 /** The Worker's variables for a store and processes on this machine; `environment` of the settings replaces them. */
 const WORKER_VARIABLES = { READ_TIMEOUT_MS: 5000 };
 
@@ -46,13 +50,14 @@ export async function runService(dir: string, { print, signal }: World): Promise
     const trainerPort = await freePort();
     const workers = await startWorkers({ dir, settings, access, bundle, trainerPort, print });
     closing.push(() => Promise.all(workers.programs.map((worker) => worker.stop(WORKER_GRACE_MS))));
-    const trainer = keepRunning(trainerProgram(dir, settings, { access, trainerPort }), print);
+    const metrics = await serviceMetrics(settings, { print, closing });
+    const trainer = keepRunning(trainerProgram(dir, settings, { access, trainerPort, metrics }), print);
     closing.push(() => trainer.stop(TRAINER_GRACE_MS));
     const programs = [...workers.programs, trainer];
     const failed = Promise.race(programs.map((program) => program.failed));
     await Promise.race([failed, Promise.all(programs.map((program) => program.ready))]);
     const { host, port } = settings;
-    const front = await openFront({ host, port, workers: workers.ports, pages: bundle.pages });
+    const front = await openFront({ host, port, workers: workers.ports, pages: bundle.pages, ...metrics?.front });
     closing.push(() => front.close());
     await writeFile(places.running, JSON.stringify({ trainer_url: `http://127.0.0.1:${trainerPort}` }));
     await writeLocal(dir, { settings, access, signal });
@@ -139,9 +144,39 @@ async function startWorkers({ dir, settings, access, bundle, trainerPort, print 
 const workerVariables = ({ vars }: WorkerBundle, { environment }: ServeSettings) =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => Object.hasOwn(vars, name)));
 
-type TrainerAccess = { readonly access: StoreAccess; readonly trainerPort: number };
+type ServiceMetrics = { readonly trainerPort: number; readonly front: Pick<FrontOptions, "onAnswer"> };
 
-function trainerProgram(dir: string, settings: ServeSettings, { access, trainerPort }: TrainerAccess): Program {
+/** Answers `/metrics` on the port of the settings, with the trainer's metrics and those of the public socket; undefined: no metrics. */
+async function serviceMetrics(
+  { host, metrics_port: port }: ServeSettings,
+  { print, closing }: Pick<World, "print"> & { readonly closing: (() => unknown)[] },
+): Promise<ServiceMetrics | undefined> {
+  if (port === null) return undefined;
+  const metrics = await openMetrics();
+  const trainerPort = await freePort();
+  const ofTrainer = async () => {
+    const answer = await fetch(`http://127.0.0.1:${trainerPort}/metrics`, {
+      signal: AbortSignal.timeout(SCRAPE_MS_MAX),
+    });
+    return await answer.text();
+  };
+  const log: Log = (entry) => print(JSON.stringify(entry));
+  const server = await serveMetrics({ host, port, texts: [metrics.text, ofTrainer], log });
+  closing.push(() => server.close());
+  return { trainerPort, front: { onAnswer: callCounter(metrics.meter) } };
+}
+
+type TrainerAccess = {
+  readonly access: StoreAccess;
+  readonly trainerPort: number;
+  readonly metrics: ServiceMetrics | undefined;
+};
+
+function trainerProgram(
+  dir: string,
+  settings: ServeSettings,
+  { access, trainerPort, metrics }: TrainerAccess,
+): Program {
   const places = placesIn(dir);
   const { customer, data_roots, environment } = settings;
   const given = Object.entries(environment).map(([name, value]) => [name, String(value)]);
@@ -163,6 +198,7 @@ function trainerProgram(dir: string, settings: ServeSettings, { access, trainerP
       SHORTLIST_S3_BUCKET: access.bucket,
       SHORTLIST_S3_ACCESS_KEY_ID: access.accessKeyId,
       SHORTLIST_S3_SECRET_ACCESS_KEY: access.secretAccessKey,
+      ...(metrics && { SHORTLIST_METRICS_PORT: String(metrics.trainerPort) }),
       ...(access.region && { SHORTLIST_S3_REGION: access.region }),
     },
     port: trainerPort,

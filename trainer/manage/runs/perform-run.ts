@@ -146,8 +146,16 @@ async function attemptRun(model: Model, claim: Claim, context: AttemptContext): 
       const { kind } = result.outcome;
       const output = result.outputTail !== "" ? { output: clean(result.outputTail) } : {};
       const level = kind === "failed" ? "warning" : "info";
-      const figures = { seconds: Math.round(result.seconds * 10) / 10, peak_mb: result.peakMb };
-      log({ event: "run_ended", level, ...about, outcome: kind, ...figures, ...output });
+      const figures = {
+        seconds: Math.round(result.seconds * 10) / 10,
+        peak_mb: result.peakMb,
+        rows: context.notes.read().read?.interactions,
+      };
+      const where = result.outcome.kind === "failed" && {
+        stage: result.outcome.failure.stage,
+        code: result.outcome.failure.code,
+      };
+      log({ event: "run_ended", level, ...about, outcome: kind, ...where, ...figures, ...output });
       secondsLeft -= result.seconds;
       const method = result.tooLarge;
       if (method === undefined || tooLarge.includes(method) || tooLarge.length >= TOO_LARGE_MAX || secondsLeft < 1)
