@@ -94,7 +94,7 @@ export async function checkAttributes(
       continue;
     }
     attributes.push(typed);
-    if (typed.note) warnings.push(`${about} ${typed.note}`);
+    if (typed.note) warnings.push(`${about} ${what === "user" ? typed.note.replaceAll(EXAMPLES, "") : typed.note}`);
     const twin = others.find(({ name }) => isSecondOf(column.name, name));
     if (twin) warnings.push(`${about} is a column whose name differs from ${JSON.stringify(twin.name)} only in case`);
     if (column.name.startsWith("$"))
@@ -102,6 +102,9 @@ export async function checkAttributes(
   }
   return { table, rows, attributes, warnings };
 }
+
+/** Examples of values in a warning. Those of users stand in none, since the record outlives users. */
+const EXAMPLES = /, such as "(?:[^"\\]|\\.)*"(?:, "(?:[^"\\]|\\.)*")*,?/g;
 
 /** DuckDB gives the second of two columns a number, since its names ignore case: `price_1` beside `Price`. */
 const isSecondOf = (name: string, other: string) =>

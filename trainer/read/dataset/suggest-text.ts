@@ -65,10 +65,10 @@ export async function textSuggestion(place: Place, column: Column): Promise<Sugg
   if (areMost(most)) {
     const at = read.indexOf(most);
     if (at === 0 || read[1] !== read[2] || row.unlike === null) return await numberSuggestion(texts, at);
-    const example = JSON.stringify(row.unlike);
+    const such = `, such as ${JSON.stringify(row.unlike)},`;
     return {
       type,
-      note: `stays text: its comma, as in ${example}, may be a decimal one or not; write numbers in the query`,
+      note: `stays text: its numbers${such} have commas that may be decimal or not; convert them in the query`,
     };
   }
   const time = areMost(count("dated")) ? await timeSuggestion(place, column, type) : undefined;

@@ -226,7 +226,7 @@ test("only codes of currencies are currencies, and several in one column are sai
 
 test("numbers whose comma may be either stay text with a warning", async () => {
   expect(await noteOn("('1,234'), ('5,678')")).toBe(
-    'stays text: its comma, as in "1,234", may be a decimal one or not; write numbers in the query',
+    'stays text: its numbers, such as "1,234", have commas that may be decimal or not; convert them in the query',
   );
   expect(await typeOf("('1,234'), ('12'), ('1,234'), ('5')")).toBe("Category"); // no list of 1 and 234
 });

@@ -51,12 +51,12 @@ afterEach(async () => {
 
 const signal = new AbortController().signal;
 
-async function read(sql: string, idType?: ItemIdType) {
+async function read(sql: string, idType?: ItemIdType, what: "item" | "user" = "item") {
   const connector = await connectMemory({ type: "Memory" }, { customer: "t", settings: fileSettings([], folder) });
   const source = await connector.read(sql, { signal });
   const table = await stageRows(staging, { name: "item_rows", source });
   await connector.close();
-  const staged = await checkAttributes(staging, table, { entity: { id: "i" }, what: "item", idType });
+  const staged = await checkAttributes(staging, table, { entity: { id: "i" }, what, idType });
   return { staged, ...(await readAttributes(staging, staged, { index: "items", count: 3 })) };
 }
 
@@ -137,6 +137,17 @@ test("names that differ only in case, or that filters take for operators, are sa
     'The item attribute "price_1" is a column whose name differs from "Price" only in case',
     'The item attribute "$cost" cannot be used in filters, where $ begins an operator: give it another name with AS',
   ]);
+});
+
+test("warnings show values of items, and none of users", async () => {
+  const rows = Array.from({ length: 40 }, (_, n) => `('i${n}', '${n}', '1,234', '03/0${1 + (n % 9)}/1990')`);
+  const sql = `SELECT * FROM (VALUES ${rows.join(", ")}, ('x', 'a "b"', '7', '04/05/1990')) v(i, age, sum, born)`;
+  const ofItems = (await read(sql)).staged.warnings.join("\n");
+  for (const value of ['such as "a \\"b\\""', 'such as "1,', '/1990"']) expect(ofItems).toContain(value);
+  await runStaged(staging, "DROP TABLE item_rows; DROP TABLE item_rows_by_id");
+  const ofUsers = (await read(sql, undefined, "user")).staged.warnings;
+  expect(ofUsers).toHaveLength(3);
+  expect(ofUsers.join("\n")).not.toMatch(/such as|a \\"b|1,234|1990/);
 });
 
 test("an id column of an unsuitable type ends the run", () =>
