@@ -3,6 +3,7 @@ import { type ReferenceValues, resolveFilter } from "./filter/resolve-filter.ts"
 import type { ItemId, ItemIndex } from "./ids.ts";
 import { Problem } from "./problem.ts";
 import { compileShaping, type Shaping } from "./rank/compile-shaping.ts";
+import { placeAlike, withNewItems } from "./rank/new-items.ts";
 import { type Reason, reasonItemsMax, reasonsFor } from "./rank/reasons.ts";
 import { callValues, type ReferenceSources } from "./rank/reference-values.ts";
 import { popularityScores } from "./rank/score-scale.ts";
@@ -63,7 +64,10 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
         : await scoreForUser({ record, session: learnt, nowSeconds: request.nowSeconds }, snapshot)
       : await scoreLikeness(session[0]!, snapshot);
   const { history, strategy } = scored;
+  const { itemCount, newCount = 0 } = snapshot;
   const scores = scored.scores && withNewItems(scored.scores, snapshot);
+  // Likeness by attribute values has scores for new items already.
+  if (similarTo !== undefined && scores && scores !== scored.scores) placeAlike(scores, session[0]!, snapshot);
 
   const mayRepeat = similarTo === undefined && snapshot.sessions?.repeats;
   const inSession = new Set(mayRepeat ? [] : session);
@@ -72,7 +76,6 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const isOpen = (item: ItemIndex) => isMatch(item) && !inSession.has(item) && !isSeen(item);
   const { isHidden } = snapshot;
   const isCandidate = isHidden ? (item: ItemIndex) => !isHidden(item) && isOpen(item) : isOpen;
-  const { itemCount, newCount = 0 } = snapshot;
   const among = given ?? itemCount + newCount;
   const candidates = { isCandidate, among, newCount };
   const shaped = shaping && shape(scores ?? popular(snapshot), request.limit, candidates, shaping);
@@ -144,20 +147,6 @@ function learntOf(record: UserRecord | undefined, { itemCount, newCount }: Snaps
   if (!record || !newCount) return record;
   const kept = [...record.items.keys()].filter((at) => record.items[at]! < itemCount);
   return { ...record, items: kept.map((at) => record.items[at]!), times: kept.map((at) => record.times[at]!) };
-}
-
-/** Scores of all items, where each new one has the lowest score of the version's items, so that it comes last. */
-function withNewItems(scores: Float32Array, { itemCount, newCount = 0, onTable }: Snapshot): Float32Array {
-  if (scores.length === itemCount + newCount) return scores;
-  const extended = new Float32Array(itemCount + newCount);
-  onTable?.(extended);
-  extended.set(scores);
-  let lowest = Infinity; // −∞ and NaN are not scores of candidates
-  for (let item = 0; item < itemCount; item++) {
-    const score = scores[item]!;
-    if (score < lowest && score > -Infinity) lowest = score;
-  }
-  return extended.fill(Number.isFinite(lowest) ? lowest : 0, itemCount);
 }
 
 async function scoreLikeness(item: ItemIndex, snapshot: Snapshot): Promise<Scored> {

@@ -59,8 +59,18 @@ function tableOf({ itemCount, newCount = 0, onTable }: Snapshot): Float32Array {
  * The square of the weight of each key: a value that all items have weighs nothing. New items do not count, so that they move no other
  * item's score. A value that only they have weighs as much as one of a single item.
  */
-function weightsOf(column: TableColumn, itemCount: number): Float64Array {
-  const counts = new Float64Array("dictionary" in column ? countOf(column.dictionary) + 1 : BOOLEAN_KEYS);
+const weightsOf = (column: TableColumn, itemCount: number): Float64Array =>
+  Float64Array.from(valueCounts(column, itemCount), (count) => Math.log(itemCount / Math.max(1, count)) ** 2);
+
+/** Counted once for each column. A column with changed values is another one. */
+const countsOf = new WeakMap<TableColumn, Uint32Array>();
+
+/** How many of the first `itemCount` items have each key. */
+export function valueCounts(column: TableColumn, itemCount: number): Uint32Array {
+  const known = countsOf.get(column);
+  if (known) return known;
+  const counts = new Uint32Array("dictionary" in column ? countOf(column.dictionary) + 1 : BOOLEAN_KEYS);
   for (let item = 0; item < itemCount; item++) forEachKey(column, item as ItemIndex, (key) => void counts[key]!++);
-  return counts.map((count) => Math.log(itemCount / Math.max(1, count)) ** 2);
+  countsOf.set(column, counts);
+  return counts;
 }

@@ -1,8 +1,9 @@
 /** Items that the live version was not trained with, in a real workerd: sent, shown in lists at once, and dropped as new later. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { packStrings } from "../../../shared/packed-strings.ts";
+import type { Dataset } from "../../../trainer/read/dataset/dataset.ts";
 import { activate } from "../../../trainer/store/versions.ts";
-import { shopDataset } from "../../fixtures/edge-shop.ts";
+import { shopDataset, similarityModel } from "../../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../../fixtures/edge-world.ts";
 
 let edge: EdgeWorld;
@@ -32,7 +33,7 @@ const textOf = async (body: object, call?: string) => (await answerOf(body, call
 const list = async (body: object, call?: string) => JSON.parse(await textOf(body, call)) as string[];
 const view = async (id: string) => (await edge.call(pathOf(`/${id}`))).json();
 const untilLive = (version: string) =>
-  expect.poll(async () => (await answerOf({})).headers.get("x-model-version")).toBe(version);
+  expect.poll(async () => (await answerOf({})).headers.get("x-model-version"), { timeout: 15_000 }).toBe(version);
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
 const LAMP = { item_id: "lamp", attributes: { category: "shoes", price: 5 } };
 const ADDED = { changed: 1, ignored: 0, new: 1, placed: "after_training" };
@@ -79,6 +80,29 @@ test("similar items of a new item have its attribute values, and it is no histor
   const alone = await answerOf({ interactions: [{ item_id: "lamp" }] });
   expect(alone.headers.get("x-rank-strategy")).toBe("popular");
   expect(await alone.json()).toHaveLength(8);
+});
+
+test("an item like another is in the other's similar items at once", async () => {
+  const itemCount = 40;
+  const rows = Array.from({ length: itemCount }, (_, row) => row);
+  const [category, price] = shopDataset().itemAttributes;
+  const dataset = {
+    ...shopDataset(),
+    itemCount,
+    itemIds: packStrings(rows.map((row) => `i${row}`)),
+    itemAttributes: [
+      { ...category, start: Uint32Array.of(...rows, itemCount), codes: Uint32Array.from(rows, (row) => row % 2) },
+      { ...price, values: Float64Array.from(rows) },
+    ] as Dataset["itemAttributes"],
+  };
+  const table = Float32Array.from({ length: itemCount ** 2 }, (_, at) => -Math.abs((at % itemCount) - at / itemCount));
+  await untilLive(
+    (await edge.publish({ modelName: model, dataset, exported: similarityModel(itemCount, table) })).version,
+  );
+  const before = await list({ item_id: "i3", limit: 15 }, "similar_items");
+  await changed({ item_id: "lamp", attributes: { category: "hats", price: 3 } }, { ...LAMP, item_id: "shoe" });
+  const after = await list({ item_id: "i3", limit: 16 }, "similar_items");
+  expect(after).toEqual([...before.slice(0, 10), "lamp", ...before.slice(10)]);
 });
 
 test("all other items keep their scores, places and reasons, byte for byte", async () => {

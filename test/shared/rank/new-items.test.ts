@@ -64,6 +64,30 @@ test("items that are similar to a new one share its values, also where one value
   expect((await likeNew(5))[0]).toBe(2);
 });
 
+test("a new item that is like a known one stands behind the tenth of its similar items, and one that is less so does not", async () => {
+  const count = 42;
+  const many: RankedShop = {
+    scores: Array.from({ length: count }, (_, i) => count - i),
+    brands: Array.from({ length: count }, (_, i) => "abcd"[i % 4]!),
+    tags: Array.from({ length: count }, (_, i) => [i % 2 ? "odd" : "even"]),
+  };
+  const added = {
+    scores: [0, 0, 0, 0],
+    brands: ["b", "a", "a", "a"],
+    tags: [["even"], ["even", "odd", "own"], ["even"], ["even"]],
+  };
+  const snapshot = withNew(mergedOf(many, added), 4);
+  const listOf = async (more: Partial<Snapshot> = {}) => {
+    const request = sessionRequest({ session: [], similarTo: "0" as ItemId, limit: 50 });
+    return (await rank(request, { ...snapshot, ...more })).items;
+  };
+  const from = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  expect(await listOf()).toEqual([...from(1, 10), 44, ...from(11, 20), 45, ...from(21, 30), 43, ...from(31, 42)]);
+  const isHidden = (item: ItemIndex) => item === 44 || item === 3;
+  const shown = [1, 2, ...from(4, 11), 45, ...from(12, 21), 43, ...from(22, 42)];
+  expect(await listOf({ isHidden })).toEqual(shown);
+});
+
 test("the model reads no new item of a history, whether stored, live or of the session", async () => {
   const read: History[] = [];
   const snapshot: Snapshot = {
