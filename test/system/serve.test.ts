@@ -137,6 +137,17 @@ test("a service keeps what it has answered over kill -9, and over a backup into 
   expect(metrics.get('shortlist_rank_seconds_count{model="",strategy="",status="404"}')).toBe(1);
   expect(metrics.get("shortlist_memory_bytes")).toBeGreaterThan(1e7);
 
+  const found = await runToEnd("doctor", "--dir", dir("one"), "--json");
+  const states = (JSON.parse(found.text) as { name: string; state: string }[]).map(({ name, state }) => [name, state]);
+  expect(Object.fromEntries(states)).toMatchObject({
+    trainer: "ok",
+    edge: "ok",
+    models: "warning",
+    secrets: "ok",
+    port: "ok",
+  });
+  expect(found.code).toBe(0);
+
   const backup = await runToEnd("backup-cli", "backup", "--dir", dir("one"), "--to", join(folder, "saved.tgz"));
   expect(backup).toMatchObject({ code: 0 });
   expect((await stat(join(folder, "saved.tgz"))).mode & 0o077).toBe(0);
@@ -178,7 +189,12 @@ test("a service keeps what it has answered over kill -9, and over a backup into 
   expect(again).toMatchObject({ code: 1, text: expect.stringContaining("has a service already") });
 }, 180_000);
 
-test("without settings, or with a port in use, serve says what to do", async () => {
+test("without settings, or with a port in use, serve and doctor say what to do", async () => {
+  expect(await runToEnd("doctor", "--dir", dir("none"))).toMatchObject({
+    code: 2,
+    text: expect.stringContaining("npm run setup"),
+  });
+  expect(await runToEnd("doctor", "--directory", "x")).toMatchObject({ code: 2 });
   const absent = await runToEnd("serve", "--dir", dir("absent"));
   expect(absent).toMatchObject({ code: 1, text: expect.stringContaining("npm run setup") });
   await runToEnd("setup", "--yes", "--dir", dir("three"), "--port", String(port));

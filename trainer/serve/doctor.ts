@@ -1,0 +1,124 @@
+/** `npm run doctor`: looks at a service of `npm run serve`, or at a trainer with the variables of its environment. */
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { z } from "zod";
+import { LocalError } from "../local/local-error.ts";
+import { lockState, StateLockedError } from "../manage/state-lock.ts";
+import { reachThisMachine } from "../no-proxy.ts";
+import { readSettings, SettingsError } from "../settings.ts";
+import {
+  type Check,
+  type Checked,
+  checkBackup,
+  checkBucket,
+  checkClock,
+  checkDisk,
+  checkFolders,
+  checkHealth,
+  checkMemory,
+  checkModels,
+  checkNode,
+  checkPort,
+  checkSecrets,
+  checkVersion,
+  runChecks,
+} from "./checks.ts";
+import { placesIn, readServeSettings, type ServeSettings } from "./serve-settings.ts";
+
+const USAGE = `npm run doctor looks for what is wrong, and says what to do about it.
+
+  npm run doctor -- --dir DIR    a service of npm run serve
+  npm run doctor                 a trainer, by the variables of its environment (or .env)
+  --json                         the findings as JSON
+
+Exit code 0: nothing is broken; 1: something is; 2: wrong arguments or settings.`;
+
+const OPTIONS = { dir: { type: "string" }, json: { type: "boolean" }, help: { type: "boolean" } } as const;
+const DEFAULTS = { memoryMb: 4096, reserveBytes: 2e9, backupHours: 24 };
+const Local = z.object({ edge_url: z.url(), api_key: z.string() });
+const Running = z.object({ trainer_url: z.url() });
+
+async function main(args: string[]): Promise<number> {
+  reachThisMachine(process.env);
+  try {
+    const { dir, json, help } = parseArgs({ args, options: OPTIONS, strict: true }).values;
+    if (help) return print(USAGE, 0);
+    const base = process.env.INIT_CWD ?? process.cwd();
+    const found = await runChecks(dir === undefined ? checksOfTrainer() : await checksOfService(resolve(base, dir)));
+    const code = found.some(({ state }) => state === "fault") ? 1 : 0;
+    return print(json ? JSON.stringify(found, null, 2) : found.map(lineOf).join("\n"), code);
+  } catch (error) {
+    const isExpected = [LocalError, SettingsError, TypeError].some((kind) => error instanceof kind);
+    process.stderr.write(`${isExpected ? (error as Error).message : (error as Error).stack}\n`);
+    return 2;
+  }
+}
+
+function print(text: string, code: number): number {
+  process.stdout.write(`${text}\n`);
+  return code;
+}
+
+const MARKS = { ok: "ok     ", warning: "warning", fault: "FAULT  " } as const;
+const lineOf = ({ state, name, finding, remedy }: Checked) =>
+  `${MARKS[state]}  ${name}: ${finding}${remedy ? `\n         → ${remedy}` : ""}`;
+
+function checksOfTrainer(): Check[] {
+  const { store, stateDirectory, runs, edgeUrl, backupHours } = readSettings();
+  return [
+    checkVersion,
+    checkNode,
+    checkMemory(runs.memoryMbMax),
+    checkDisk(stateDirectory, runs.diskReserveBytes),
+    checkBucket(store),
+    checkClock(store.endpoint, Date.now),
+    checkHealth("edge", edgeUrl),
+    checkBackup(store, backupHours, Date.now),
+  ];
+}
+
+async function checksOfService(dir: string): Promise<Check[]> {
+  const settings = await readServeSettings(dir);
+  const places = placesIn(dir);
+  const isRunning = await lockState(places.run).then(
+    (lock) => lock.release(),
+    (error: unknown) => error instanceof StateLockedError,
+  );
+  const { environment } = settings;
+  const checks = [
+    checkVersion,
+    checkNode,
+    checkMemory(Number(environment.SHORTLIST_RUN_MEMORY_MB ?? DEFAULTS.memoryMb)),
+    checkDisk(dir, Number(environment.SHORTLIST_DISK_RESERVE_BYTES ?? DEFAULTS.reserveBytes)),
+    checkSecrets(places.settings),
+    checkFolders(settings.data_roots),
+    checkPort(settings.port, isRunning === true),
+    ...bucketChecks(settings),
+  ];
+  if (isRunning !== true) return [...checks, { name: "service", run: async () => NOT_RUNNING }];
+  const jsonIn = async (path: string) => JSON.parse(await readFile(path, "utf8")) as unknown;
+  const trainer = Running.parse(await jsonIn(places.running)).trainer_url;
+  const here = `http://127.0.0.1:${settings.port}`;
+  const local = Local.parse(await jsonIn(places.local));
+  return [
+    ...checks,
+    checkHealth("trainer", trainer),
+    checkHealth("edge", here),
+    ...(local.edge_url === here ? [] : [checkHealth("public address", local.edge_url)]),
+    checkModels({ edgeUrl: here, apiKey: local.api_key }, Date.now),
+  ];
+}
+
+const NOT_RUNNING = { state: "warning", finding: "does not run", remedy: "npm run serve -- --dir DIR" } as const;
+
+/** Objects on the disk have neither credentials nor a clock of their own. */
+function bucketChecks({ objects, environment }: ServeSettings): Check[] {
+  if (objects.kind === "disk") return [];
+  const { endpoint, bucket, region, access_key_id: accessKeyId, secret_access_key: secretAccessKey } = objects;
+  const store = { endpoint, bucket, region, accessKeyId, secretAccessKey };
+  const hours = Number(environment.SHORTLIST_BACKUP_HOURS ?? DEFAULTS.backupHours);
+  return [checkBucket(store), checkClock(endpoint, Date.now), checkBackup(store, hours, Date.now)];
+}
+
+process.exitCode = await main(process.argv.slice(2));
