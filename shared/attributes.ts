@@ -14,6 +14,8 @@
  *       based              1 + value − base, for integers
  *       plain              the value itself as f32 or f64; NaN is missing
  *
+ *     Location             has no keys: two i32 of 1e-7 degrees (location-file.ts)
+ *
  * Example. Category ["red", missing, "blue", "red"] is dictionary ["blue", "red"], keys u8 [2, 0, 1, 2].
  *
  * Limits: 500 columns with names of at most 1,000 characters, 2^32 − 2 distinct values, 2 GiB. Numbers that are not
@@ -31,7 +33,9 @@ import {
   encodeContainer,
   type TypedArray,
 } from "./container.ts";
+import { type LocationColumn, Locations, openLocations, packLocations } from "./location-file.ts";
 import { bytesAt, compareBytes, countOf, type PackedStrings, packStrings } from "./packed-strings.ts";
+import type { Places } from "./place.ts";
 
 /** Typed attribute columns of items or users, aligned with their indices. Missing values are explicit. */
 export type AttributeColumn =
@@ -45,6 +49,7 @@ export type AttributeColumn =
       readonly type: "Boolean";
       readonly values: Uint8Array; // [count] 0 false, 1 true, 255 missing
     }
+  | LocationColumn
   | {
       readonly name: string;
       readonly type: "Category" | "CategoryList" | "Text";
@@ -57,7 +62,8 @@ export type AttributeColumn =
 export type WholeKeys = Uint8Array | Uint16Array | Uint32Array;
 type NumberType = "Numerical" | "Timestamp";
 
-export type TableColumn =
+export type TableColumn = KeyedColumn | ({ readonly type: "Location" } & Places);
+export type KeyedColumn =
   | { readonly type: "Boolean"; readonly keys: WholeKeys }
   | { readonly type: NumberType; readonly form: "coded"; readonly keys: WholeKeys; readonly values: Float64Array }
   | { readonly type: NumberType; readonly form: "based"; readonly keys: WholeKeys; readonly base: number }
@@ -91,7 +97,12 @@ type ColumnHeader = z.infer<typeof ColumnHeader>;
 const Metadata = z.object({
   item_count: z.int().nonnegative(),
   columns: z.array(ColumnHeader).max(ATTRIBUTES_MAX),
+  locations: Locations,
 });
+
+/** A column whose values are keys in the file: all but places. */
+export type KeyedAttribute = Exclude<AttributeColumn, LocationColumn>;
+export const isKeyed = (column: AttributeColumn): column is KeyedAttribute => column.type !== "Location";
 
 type Packed = { readonly header: ColumnHeader; readonly arrays: Readonly<Record<string, TypedArray>> };
 
@@ -99,17 +110,18 @@ type Packed = { readonly header: ColumnHeader; readonly arrays: Readonly<Record<
 export function encodeAttributes(columns: readonly AttributeColumn[], itemCount: number): Uint8Array {
   assert(columns.length <= ATTRIBUTES_MAX, `at most ${ATTRIBUTES_MAX} attributes, found ${columns.length}`);
   assert(new Set(columns.map((column) => column.name)).size === columns.length, "attribute names are distinct");
-  const packed = columns.map((column) => packColumn(column, itemCount));
+  const packed = columns.filter(isKeyed).map((column) => packColumn(column, itemCount));
+  const places = packLocations(columns, itemCount);
   const arrays = packed.flatMap((column, i) =>
     Object.entries(column.arrays).map(([part, array]) => [`${i}.${part}`, array] as const),
   );
-  const metadata = { item_count: itemCount, columns: packed.map((column) => column.header) };
+  const metadata = { item_count: itemCount, columns: packed.map((column) => column.header), ...places.metadata };
   const { error } = Metadata.safeParse(metadata);
   assert(
     error === undefined,
     `attributes that no reader would accept: ${error && z.prettifyError(error).slice(0, 300)}`,
   );
-  return encodeContainer({ kind: KIND, metadata, arrays: Object.fromEntries(arrays) });
+  return encodeContainer({ kind: KIND, metadata, arrays: { ...Object.fromEntries(arrays), ...places.arrays } });
 }
 
 /** Throws FormatError. */
@@ -117,12 +129,13 @@ export function decodeAttributes(bytes: Uint8Array): AttributeTable {
   const container = decodeContainer(bytes, KIND, Metadata);
   const { item_count: itemCount, columns } = container.metadata;
   const named = columns.map((header, i) => [header.name, openColumn(header, { container, i, itemCount })] as const);
-  const byName = new Map(named);
-  if (byName.size !== columns.length) throw new FormatError("attributes: two columns have the same name");
+  const byName = new Map<string, TableColumn>([...named, ...openLocations(container, itemCount)]);
+  if (byName.size !== columns.length + (container.metadata.locations?.length ?? 0))
+    throw new FormatError("attributes: two columns have the same name");
   return { itemCount, columns: byName };
 }
 
-function packColumn(column: AttributeColumn, itemCount: number): Packed {
+function packColumn(column: KeyedAttribute, itemCount: number): Packed {
   const { name, type } = column;
   const rows = "start" in column ? column.start.length - 1 : column.values.length;
   assert(rows === itemCount, `attribute ${JSON.stringify(name)} has ${rows} rows for ${itemCount} items`);

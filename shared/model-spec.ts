@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { IGNORABLE } from "./evaluation-report.ts";
 import { EventMeanings } from "./events/event.ts";
+import { FeatureType } from "./feature-type.ts";
 import { NULL_WORDS } from "./ids.ts";
 
 export const ModelName = z
@@ -64,9 +65,6 @@ export const Source = z.strictObject({
     }),
 });
 export type Source = z.infer<typeof Source>;
-
-export const FeatureType = z.enum(["Category", "CategoryList", "Numerical", "Boolean", "Timestamp", "Text"]);
-export type FeatureType = z.infer<typeof FeatureType>;
 
 const Entity = z.strictObject({
   id: Column,

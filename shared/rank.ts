@@ -103,10 +103,13 @@ export function compileRequest(
   valueFor: ReferenceValues = callValues(request, snapshot),
 ) {
   const missing = new Set<string>();
-  const withValues = (filter: Filter) => resolveFilter(filter, valueFor, missing);
-  const isMatch = request.filter ? snapshot.compileFilter(withValues(request.filter)) : () => true;
+  const isMatch = request.filter
+    ? snapshot.compileFilter(resolveFilter(request.filter, valueFor, missing))
+    : () => true;
   const isShaped = request.shaping !== undefined || request.wanted?.scores;
-  const shaping = isShaped ? compileShaping(request.shaping ?? {}, { ...request, withValues }, snapshot) : undefined;
+  const shaping = isShaped
+    ? compileShaping(request.shaping ?? {}, { ...request, valueFor, missing }, snapshot)
+    : undefined;
   return { isMatch, shaping, missing };
 }
 

@@ -23,6 +23,7 @@ import { createTableBudget, type TableBudget } from "./key-classifier.ts";
 import { attributeColumn, type KeyColumn, MISSING_KEY } from "./key-column.ts";
 import { hasKey } from "./key-set.ts";
 import { countTests, isTest, type KeyTest, type KeyTree, keyTreeOf, negate, toClauses } from "./key-tree.ts";
+import { circleName, locationColumn } from "./location-column.ts";
 import type { Filter, FilterTest } from "./parse-filter.ts";
 
 export type FilterSource = {
@@ -54,8 +55,9 @@ export function compileFilter(filter: Filter, source: FilterSource, timeFraction
   const columns = new Map<string, KeyColumn>();
   const budget = createTableBudget();
   const tree = keyTreeOf(filter, (test) => {
-    const column = columns.get(test.attribute) ?? columnOf(test, source, budget);
-    columns.set(test.attribute, column);
+    const name = test.kind === "near" ? circleName(test) : test.attribute;
+    const column = columns.get(name) ?? columnOf(test, source, budget);
+    columns.set(name, column);
     return column;
   });
   const tests = countTests(tree);
@@ -92,6 +94,7 @@ function columnOf(test: FilterTest, source: FilterSource, budget: TableBudget): 
   const name = test.attribute;
   if (name === source.itemIdColumn) return itemIdColumn(name, catalog, onTable);
   const column = table?.columns.get(name);
+  if (column?.type === "Location") return locationColumn(name, column, test.kind === "near" ? test : undefined);
   if (column) return attributeColumn(name, column, budget);
   const known = [source.itemIdColumn, ...(table?.columns.keys() ?? [])];
   throw filterProblem("unknown_attribute", test.pointer, notAnAttribute(name, known));

@@ -1,4 +1,6 @@
 /** JSON Schema of the filter language. The bounds on its bytes, levels and tests are in the description of `retrieval`. */
+
+import { KM_MAX } from "../place.ts";
 import { FILTER_TESTS_MAX, FILTER_VALUES_MAX } from "./parse-filter.ts";
 import { REFERENCE_NAME_MAX, REFERENCES } from "./references.ts";
 
@@ -13,6 +15,16 @@ const SCALAR = { anyOf: [CONSTANT, REFERENCE] };
 const ORDERED = { anyOf: [{ type: ["string", "number"] }, REFERENCE] };
 const VALUES = { anyOf: [{ type: "array", items: SCALAR, maxItems: FILTER_VALUES_MAX }, REFERENCE] };
 const NAME = { type: "string", minLength: 1, maxLength: REFERENCE_NAME_MAX };
+const within = (minimum: number, maximum: number) => ({ anyOf: [{ type: "number", minimum, maximum }, REFERENCE] });
+const PLACE = { lat: within(-90, 90), lon: within(-180, 180) };
+export const NEAR_SCHEMA = { type: "object", properties: PLACE, required: ["lat", "lon"], additionalProperties: false };
+const CIRCLE = {
+  type: "object",
+  description: "Whether the attribute is a place at most this far away, along a great circle.",
+  properties: { ...PLACE, km: within(0, KM_MAX) },
+  required: ["lat", "lon", "km"],
+  additionalProperties: false,
+};
 const QUERIES = { type: "array", items: { $ref: RETRIEVAL_REF }, minItems: 1, maxItems: FILTER_TESTS_MAX };
 
 export const FILTER_SCHEMAS = {
@@ -48,6 +60,7 @@ export const FILTER_SCHEMAS = {
           ...Object.fromEntries(["$gt", "$gte", "$lt", "$lte"].map((name) => [name, ORDERED])),
           ...Object.fromEntries(["$in", "$nin", "$all"].map((name) => [name, VALUES])),
           $exists: { type: "boolean" },
+          $near: CIRCLE,
           $not: CONDITION,
         },
         additionalProperties: false,

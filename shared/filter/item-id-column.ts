@@ -2,7 +2,7 @@
 import type { Catalog } from "../catalog.ts";
 import { INTEGER, type ItemId } from "../ids.ts";
 import { classifierBy, type KeyClassifier } from "./key-classifier.ts";
-import { type KeyColumn, orderKeys, type Place, typeMismatch } from "./key-column.ts";
+import { type KeyColumn, notAPlace, orderKeys, type Place, typeMismatch } from "./key-column.ts";
 import { type KeySet, NO_KEYS, union } from "./key-set.ts";
 import type { FilterTest } from "./parse-filter.ts";
 import type { Scalar } from "./references.ts";
@@ -15,6 +15,7 @@ export function itemIdColumn(name: string, catalog: Catalog, onTable?: (table: A
     name,
     start: undefined,
     keysOf(test) {
+      if (test.kind === "near") throw notAPlace(test, "an item id");
       if (test.kind === "compare")
         return orderKeys(test.operator, orderPlace(test, catalog), { first: 0, after: (key) => key + 1 });
       const sets = test.values.map((value, i): KeySet => {

@@ -5,7 +5,7 @@
  * There are three ways, and the fastest one that the column allows is taken: two comparisons for a set of one range; a table with the
  * class of every possible key; a search among the bounds, for numbers that are stored as they are or where the table would be too large.
  */
-import type { TableColumn } from "../attributes.ts";
+import type { KeyedColumn } from "../attributes.ts";
 import { countOf } from "../packed-strings.ts";
 
 export type KeyClassifier = {
@@ -34,7 +34,7 @@ export const classifierBy = (
   { nsAt = () => TABLE_NS, isInside = (at) => (classAt(at) & 1) === 1 }: Partial<KeyClassifier> = {},
 ): KeyClassifier => ({ classAt, isInside, nsAt });
 
-export function classifierOf(column: TableColumn, bounds: readonly number[], budget: TableBudget): KeyClassifier {
+export function classifierOf(column: KeyedColumn, bounds: readonly number[], budget: TableBudget): KeyClassifier {
   const { keys } = column;
   if (keys instanceof Float32Array || keys instanceof Float64Array) return floatClassifier(keys, bounds);
   if (bounds.length === 2) {
@@ -68,7 +68,7 @@ function floatClassifier(keys: Float32Array | Float64Array, bounds: readonly num
 }
 
 /** The number of different keys that a column of whole keys can have, the key of a missing value included. */
-function keyCountOf(column: TableColumn): number {
+function keyCountOf(column: KeyedColumn): number {
   if ("dictionary" in column) return 1 + countOf(column.dictionary);
   return "values" in column ? 1 + column.values.length : 2 ** (8 * column.keys.BYTES_PER_ELEMENT);
 }

@@ -1,5 +1,5 @@
 /** An item attribute as the filter compiler sees it: values of a filter become sets of keys, and keys of items become classes. */
-import { countBelow, type TableColumn } from "../attributes.ts";
+import { countBelow, type KeyedColumn } from "../attributes.ts";
 import { bytesAt, compareBytes, countOf, lowerBound, type PackedStrings, utf8Of } from "../packed-strings.ts";
 import { shown } from "../parse-request.ts";
 import type { Problem } from "../problem.ts";
@@ -22,7 +22,7 @@ export type KeyColumn = {
 /** The key of a missing value, except in columns of numbers stored as they are, where it is −∞. */
 export const MISSING_KEY = 0;
 
-export function attributeColumn(name: string, column: TableColumn, budget = createTableBudget()): KeyColumn {
+export function attributeColumn(name: string, column: KeyedColumn, budget = createTableBudget()): KeyColumn {
   const isPlain = "form" in column && column.form === "plain";
   const missing: KeySet = isPlain ? [-Infinity, -Number.MAX_VALUE] : [MISSING_KEY, MISSING_KEY + 1];
   const order = { first: isPlain ? -Number.MAX_VALUE : 1, after: isPlain ? nextUp : (key: number) => key + 1 };
@@ -37,6 +37,7 @@ export function attributeColumn(name: string, column: TableColumn, budget = crea
     start: column.type === "CategoryList" ? column.start : undefined,
     classifier: (bounds) => classifierOf(column, bounds, budget),
     keysOf(test) {
+      if (test.kind === "near") throw notAPlace(test, column.type);
       if (test.kind === "compare") {
         if (Number.isNaN(test.value)) return NO_KEYS;
         if (column.type === "Boolean")
@@ -89,6 +90,10 @@ export function typeMismatch(
   return filterProblem("filter_type_mismatch", pointer, message + hint);
 }
 
+/** The Problem for a circle that is tested on something other than places. */
+export const notAPlace = ({ attribute, pointer, path }: FilterTest, type: string): Problem =>
+  filterProblem("filter_type_mismatch", pointer + path, `needs places; ${JSON.stringify(attribute)} is ${type}`);
+
 /** How error texts describe the values of a column type. */
 const EXPECTED = {
   Boolean: "true or false",
@@ -100,7 +105,7 @@ const EXPECTED = {
 } as const;
 
 /** A function that finds a value's place in the column. It returns undefined for a value of another type. */
-function placeFinder(column: TableColumn): (value: Scalar) => Place | undefined {
+function placeFinder(column: KeyedColumn): (value: Scalar) => Place | undefined {
   if (column.type === "Boolean")
     return (value) => (typeof value === "boolean" ? { key: value ? 2 : 1, isPresent: true } : undefined);
   if ("dictionary" in column)
@@ -123,7 +128,7 @@ function textPlace(dictionary: PackedStrings, value: string): Place {
   return { key: at + 1, isPresent };
 }
 
-function numberPlace(column: Extract<TableColumn, { form: string }>, value: number): Place {
+function numberPlace(column: Extract<KeyedColumn, { form: string }>, value: number): Place {
   if (column.form === "plain") return { key: value, isPresent: true };
   if (column.form === "coded") {
     const at = countBelow(column.values, value);

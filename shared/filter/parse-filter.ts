@@ -3,7 +3,8 @@
  *
  *     Query     = { (attribute: Condition | "$and": [Query+] | "$or": [Query+] | "$nor": [Query+] | "$not": Query)* }
  *     Condition = scalar | { ("$eq" | "$ne" | "$gt" | "$gte" | "$lt" | "$lte": scalar
- *                          | "$in" | "$nin" | "$all": [scalar*] | "$exists": boolean | "$not": Condition)* }
+ *                          | "$in" | "$nin" | "$all": [scalar*] | "$exists": boolean | "$not": Condition
+ *                          | "$near": {"lat": number, "lon": number, "km": number})* }
  *
  * All entries of an object must hold. `{}` restricts nothing, also as a condition. A missing value equals null, and no order comparison
  * holds for it. On a list, a test holds if any element passes it, and its negation if none does: `$ne`, `$nin` and `$not` are exact
@@ -16,6 +17,7 @@
 import { utf8BytesOf } from "../ids.ts";
 import { didYouMean } from "../nearest-name.ts";
 import { pointerStep, shown } from "../parse-request.ts";
+import { CIRCLE_BOUNDS, type Circle, checkedNumbers } from "../place.ts";
 import type { Problem } from "../problem.ts";
 import { filterProblem } from "./filter-problem.ts";
 import {
@@ -44,7 +46,10 @@ export type Filter =
 type TestPlace = { readonly attribute: string; readonly pointer: string; readonly path: string };
 export type FilterTest =
   | (TestPlace & { readonly kind: "in"; readonly values: readonly Scalar[] })
-  | (TestPlace & { readonly kind: "compare"; readonly operator: OrderOperator; readonly value: string | number });
+  | (TestPlace & { readonly kind: "compare"; readonly operator: OrderOperator; readonly value: string | number })
+  | NearTest;
+/** Whether a place is within a great-circle distance of another. */
+export type NearTest = TestPlace & Circle & { readonly kind: "near" };
 
 /** A condition whose references have no values yet. */
 export type ReferringCondition = {
@@ -61,7 +66,20 @@ export const FILTER_DEPTH_MAX = 8;
 export const FILTER_TESTS_MAX = 256;
 export const FILTER_VALUES_MAX = 1000;
 
-const OPERATORS = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$all", "$exists", "$not"] as const;
+const OPERATORS = [
+  "$eq",
+  "$ne",
+  "$gt",
+  "$gte",
+  "$lt",
+  "$lte",
+  "$in",
+  "$nin",
+  "$all",
+  "$exists",
+  "$near",
+  "$not",
+] as const;
 const CONNECTIVES = ["$and", "$or", "$nor", "$not"] as const;
 export const FILTER_OPERATORS: readonly string[] = [...new Set<string>([...OPERATORS, ...CONNECTIVES])];
 /** Operators of MongoDB that are left out on purpose, with the reason that the error gives. */
@@ -115,7 +133,7 @@ function parseAttribute(attribute: Attribute, sent: unknown, place: Place): Filt
   const references: Reference[] = [];
   const checked = withReplaced(sent, place.pointer, (reference) => {
     references.push(reference);
-    return reference.fallback ?? "";
+    return reference.fallback ?? Number.NaN;
   });
   parseCondition(attribute, checked, place);
   return {
@@ -158,6 +176,10 @@ function parseTest(attribute: Attribute, { operator, operand }: SentTest, place:
       if (typeof operand !== "boolean") throw invalid(place, `must be true or false, found ${shown(operand)}`);
       const isMissing = isIn(attribute, [null], counted(place));
       return operand ? not(isMissing) : isMissing;
+    }
+    case "$near": {
+      const circle = checkedNumbers(operand, counted(place).pointer, CIRCLE_BOUNDS);
+      return { kind: "near", ...circle, ...testPlace(attribute, place) };
     }
     case "$not":
       return not(parseCondition(attribute, operand, deeper(place)));
@@ -209,7 +231,7 @@ function listOf(operand: unknown, place: Place): Scalar[] {
 
 function scalarOf(value: unknown, place: Place): Scalar {
   if (value === null || typeof value === "boolean") return value;
-  // NaN, which JSON does not have, stands for the id of a user where no number is that id.
+  // NaN, which JSON does not have, stands for a value that is not known yet, and for a user's id where no number is that id.
   if (typeof value === "number" && Math.abs(value) !== Infinity) return value;
   if (typeof value === "string" && value.isWellFormed()) return value;
   if (typeof value === "string") throw invalid(place, "must be well-formed Unicode, without lone surrogates");

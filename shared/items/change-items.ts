@@ -137,6 +137,7 @@ const EXPECTED: Readonly<Record<TableColumn["type"], string>> = {
   Category: "a string",
   Text: "a string",
   CategoryList: "a list of strings",
+  Location: 'a string "lat,lon"',
 };
 
 /** Why a value cannot be one of the column; undefined if it can. */

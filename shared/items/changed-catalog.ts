@@ -166,9 +166,12 @@ function bytesBeside(source: AttributeTable | null, changed: AttributeTable | nu
   return bytes;
 }
 
-const arraysOf = (column: TableColumn): ArrayBufferView[] => [
-  column.keys,
-  ...("dictionary" in column ? [column.dictionary.bytes, column.dictionary.start] : []),
-  ...("values" in column ? [column.values] : []),
-  ...("start" in column ? [column.start] : []),
-];
+function arraysOf(column: TableColumn): ArrayBufferView[] {
+  if (column.type === "Location") return [column.lat, column.lon];
+  return [
+    column.keys,
+    ...("dictionary" in column ? [column.dictionary.bytes, column.dictionary.start] : []),
+    ...("values" in column ? [column.values] : []),
+    ...("start" in column ? [column.start] : []),
+  ];
+}

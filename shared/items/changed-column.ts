@@ -8,6 +8,8 @@ import { epochSecondsIn, epochSecondsOf } from "../filter/epoch-seconds.ts";
 import type { ItemIndex } from "../ids.ts";
 import { bytesAt, compareBytes, countOf, lowerBound, type PackedStrings, utf8Of } from "../packed-strings.ts";
 
+import { NO_PLACE, type Places, placeInPair, unitsOf } from "../place.ts";
+
 /**
  * Entry e gives item items[e] the value values[codes[e]]; null: no value. The last entry of an item wins. There is no object per entry,
  * since 200,000 of them would be garbage of many megabytes.
@@ -33,6 +35,7 @@ export function storable({ type }: TableColumn, value: AttributeValue | null): A
     Category: typeof value === "string",
     Text: typeof value === "string",
     CategoryList: Array.isArray(value),
+    Location: typeof value === "string" && placeInPair(value) !== undefined,
   };
   if (!isOfType[type]) return undefined;
   if (type === "Timestamp") return typeof value === "number" ? epochSecondsOf(value) : epochSecondsIn(value as string);
@@ -46,7 +49,19 @@ export function changedColumn(column: TableColumn, changes: NewValues): TableCol
     setKeys(keys, changes, (value) => (value === null ? 0 : value === true ? 2 : 1));
     return { ...column, keys };
   }
+  if (column.type === "Location") return changedPlaces(column, changes);
   return "form" in column ? changedNumbers(column, changes) : changedTexts(column, changes);
+}
+
+function changedPlaces(column: Extract<TableColumn, Places>, { items, codes, values }: NewValues): TableColumn {
+  const [lat, lon] = [column.lat.slice(), column.lon.slice()];
+  const places = values.map((value) => (typeof value === "string" ? placeInPair(value) : undefined));
+  for (let entry = 0; entry < items.length; entry++) {
+    const place = places[codes[entry]!];
+    lat[items[entry]!] = place ? unitsOf(place.lat) : NO_PLACE;
+    lon[items[entry]!] = place ? unitsOf(place.lon) : 0;
+  }
+  return { ...column, lat, lon };
 }
 
 /** Sets each item's key to the key of its value. */

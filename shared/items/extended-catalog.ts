@@ -1,8 +1,9 @@
 /** A version's catalog and attributes with further items behind its own, which the customer has added since it was trained. */
-import type { AttributeTable, TableColumn } from "../attributes.ts";
+import type { AttributeTable, KeyedColumn, TableColumn } from "../attributes.ts";
 import { type Catalog, decodeCatalog, encodeCatalog } from "../catalog.ts";
 import { INTEGER, type ItemId, type ItemIdType, type ItemIndex } from "../ids.ts";
 import { packStrings } from "../packed-strings.ts";
+import { NO_PLACE } from "../place.ts";
 
 /** Limit on the items that a version gets without a training. */
 export const NEW_ITEMS_MAX = 10_000;
@@ -51,7 +52,13 @@ function longerColumn(column: TableColumn, itemCount: number): TableColumn {
     start.set(column.start);
     return { ...column, start };
   }
-  const keys = new (column.keys.constructor as new (length: number) => typeof column.keys)(itemCount);
+  if (column.type === "Location") {
+    const [lat, lon] = [new Int32Array(itemCount).fill(NO_PLACE), new Int32Array(itemCount)];
+    lat.set(column.lat);
+    lon.set(column.lon);
+    return { ...column, lat, lon };
+  }
+  const keys = new (column.keys.constructor as new (length: number) => KeyedColumn["keys"])(itemCount);
   if ("form" in column && column.form === "plain") keys.fill(Number.NaN, column.keys.length);
   keys.set(column.keys);
   return { ...column, keys } as TableColumn;

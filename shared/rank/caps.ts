@@ -1,5 +1,5 @@
 import { forEachKey, notAnAttribute } from "../attribute-values.ts";
-import type { AttributeTable, TableColumn } from "../attributes.ts";
+import type { AttributeTable, KeyedColumn } from "../attributes.ts";
 import { filterProblem } from "../filter/filter-problem.ts";
 import type { ItemIndex } from "../ids.ts";
 import { pointerStep } from "../parse-request.ts";
@@ -11,13 +11,16 @@ export type Caps = {
   count(item: ItemIndex): void;
 };
 
-/** Throws Problem unknown_attribute. */
+/** Throws Problem unknown_attribute, filter_type_mismatch. */
 export function capsOf(maxPerValue: ReadonlyMap<string, number>, table: AttributeTable | null): Caps {
   const capped = [...maxPerValue].map(([name, max]) => {
     const column = table?.columns.get(name);
+    const pointer = `/max_per_value${pointerStep(name)}`;
+    if (column?.type === "Location")
+      throw filterProblem("filter_type_mismatch", pointer, "has places, of which each is a value of its own");
     if (column) return capOf(column, max);
     const known = [...(table?.columns.keys() ?? [])];
-    throw filterProblem("unknown_attribute", `/max_per_value${pointerStep(name)}`, notAnAttribute(name, known));
+    throw filterProblem("unknown_attribute", pointer, notAnAttribute(name, known));
   });
   return {
     hasRoom(item) {
@@ -30,7 +33,7 @@ export function capsOf(maxPerValue: ReadonlyMap<string, number>, table: Attribut
   };
 }
 
-function capOf(column: TableColumn, max: number) {
+function capOf(column: KeyedColumn, max: number) {
   const counts = new Map<number, number>();
   const full = new Set<number>(); // keys that occur `max` times
   const { keys } = column;

@@ -1,5 +1,5 @@
 import { filterProblem } from "../filter/filter-problem.ts";
-import type { Filter } from "../filter/parse-filter.ts";
+import { type ReferenceValues, resolveFilter } from "../filter/resolve-filter.ts";
 import type { ItemId, ItemIndex, UserId } from "../ids.ts";
 import type { KnownNames } from "../snapshot.ts";
 import { capsOf } from "./caps.ts";
@@ -24,8 +24,9 @@ export type Shaping = {
 type ShapedRequest = {
   readonly userId: UserId | undefined;
   readonly nowSeconds: number;
-  /** Gives the references of a filter their values. */
-  readonly withValues: (filter: Filter) => Filter;
+  readonly valueFor: ReferenceValues;
+  /** The names of references without a value are added. */
+  readonly missing: Set<string>;
 };
 
 const SECONDS_PER_DAY = 86_400;
@@ -33,7 +34,7 @@ const SECONDS_PER_DAY = 86_400;
 /** Throws Problem unknown_attribute, filter_type_mismatch, filter_too_large. */
 export function compileShaping(
   { boosts = [], diversity = 0, exploration = 0, seed, maxPerValue, pinned = [] }: Shaping,
-  { userId, nowSeconds, withValues }: ShapedRequest,
+  { userId, nowSeconds, valueFor, missing }: ShapedRequest,
   snapshot: KnownNames,
 ): CompiledShaping {
   const table = snapshot.attributes ?? null;
@@ -42,8 +43,11 @@ export function compileShaping(
   const day = Math.floor(nowSeconds / SECONDS_PER_DAY);
   return {
     boosts: boosts.map((boost) => {
-      if (!("filter" in boost)) return compileNumberBoost(boost, nowSeconds, snapshot);
-      return { isMatch: snapshot.compileFilter(withValues(boost.filter), 1 / boosts.length), by: boost.by };
+      if (!("filter" in boost)) return compileNumberBoost(boost, { nowSeconds, version: snapshot, valueFor, missing });
+      return {
+        isMatch: snapshot.compileFilter(resolveFilter(boost.filter, valueFor, missing), 1 / boosts.length),
+        by: boost.by,
+      };
     }),
     diversity,
     exploration,

@@ -5,6 +5,7 @@ import { filterProblem } from "../filter/filter-problem.ts";
 import type { Reference, ReferenceValue, Scalar } from "../filter/references.ts";
 import type { ReferenceValues } from "../filter/resolve-filter.ts";
 import { INTEGER, type ItemId, type ItemIndex, type UserId } from "../ids.ts";
+import { NO_PLACE, placeAt } from "../place.ts";
 import type { SentValues } from "../reference-fields.ts";
 import type { KnownNames } from "../snapshot.ts";
 
@@ -28,7 +29,7 @@ export const callValues =
     if (from === "item") {
       const column = columnOf(reference, version);
       const item = similarTo === undefined ? undefined : version.indexOf(similarTo);
-      return item === undefined ? undefined : valueOfItem(column, item);
+      return item === undefined ? undefined : valueOfItem(column, item, reference);
     }
     if (from === "context") return sentValue(context, name);
     if (name !== USER_ID) return sentValue(user, name);
@@ -40,10 +41,10 @@ export const presentValues =
   (version: KnownNames): ReferenceValues =>
   (reference, attribute) => {
     const { from, name } = reference;
-    if (from === "item") return sampleOf(columnOf(reference, version));
+    if (from === "item") return sampleOf(columnOf(reference, version), reference);
     if (from === "user" && name === USER_ID) return isNumerical(version, attribute) ? 0 : "";
     const column = version.attributes?.columns.get(attribute);
-    return column ? [sampleOf(column)].flat()[0] : "";
+    return column ? [sampleOf(column, reference)].flat()[0] : "";
   };
 
 /** Throws Problem unknown_attribute. */
@@ -58,8 +59,16 @@ function columnOf({ name, pointer }: Reference, { attributes }: KnownNames): Tab
 const sentValue = (sent: SentValues | undefined, name: string): ReferenceValue | undefined =>
   sent && Object.hasOwn(sent, name) ? (sent[name] ?? undefined) : undefined;
 
-/** Undefined if the item has no value; a list without elements is none. */
-function valueOfItem(column: TableColumn, item: ItemIndex): ReferenceValue | undefined {
+/**
+ * Undefined if the item has no value; a list without elements is none. A place gives its latitude and longitude where these are asked
+ * for: `{"place": {"$near": {"lat": {"$item": "place"}, "lon": {"$item": "place"}, "km": 5}}}`.
+ */
+function valueOfItem(column: TableColumn, item: ItemIndex, { pointer }: Reference): ReferenceValue | undefined {
+  if (column.type === "Location" && column.lat[item] !== NO_PLACE) {
+    const { lat, lon } = placeAt(column, item);
+    if (pointer.endsWith("/lat")) return lat;
+    if (pointer.endsWith("/lon")) return lon;
+  }
   const value = storedValueAt(column, item);
   return value === null || (Array.isArray(value) && value.length === 0) ? undefined : value;
 }
@@ -71,7 +80,8 @@ const isNumerical = ({ attributes }: KnownNames, attribute: string): boolean =>
 const numberOf = (id: UserId): number =>
   INTEGER.test(id) && Number.isSafeInteger(Number(id)) ? Number(id) : Number.NaN;
 
-function sampleOf({ type }: TableColumn): Scalar | readonly Scalar[] {
+function sampleOf({ type }: TableColumn, { pointer }: Reference): Scalar | readonly Scalar[] {
+  if (type === "Location") return /\/(lat|lon|km)$/.test(pointer) ? 0 : "";
   if (type === "Boolean") return true;
   if (type === "Numerical" || type === "Timestamp") return 0;
   return type === "CategoryList" ? [""] : "";

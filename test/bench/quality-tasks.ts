@@ -1,3 +1,4 @@
+import { isKeyed } from "../../shared/attributes.ts";
 import { casesOfSplit, type EvaluationCases } from "../../trainer/choose/evaluate/evaluation-cases.ts";
 import type { TrainingData } from "../../trainer/learn/model.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
@@ -179,7 +180,7 @@ function core(data: Interactions, least: number): Interactions {
 
 /** Keeps the first items of the catalog; the others must have no interactions. */
 export function firstItems(dataset: Dataset, itemCount: number): Dataset {
-  const itemAttributes = dataset.itemAttributes.map((column) =>
+  const itemAttributes = dataset.itemAttributes.filter(isKeyed).map((column) =>
     "start" in column
       ? {
           ...column,

@@ -45,7 +45,7 @@ test.each([
   [
     "rank",
     [
-      "$eq $ne $gt $gte $lt $lte $in $nin $all $exists $not $and $or $nor",
+      "$eq $ne $gt $gte $lt $lte $in $nin $all $exists $near $not $and $or $nor",
       "16 KiB",
       "8 levels",
       "256 tests",

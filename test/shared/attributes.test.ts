@@ -6,14 +6,15 @@ import {
   countBelow,
   decodeAttributes,
   encodeAttributes,
+  type KeyedAttribute,
+  type KeyedColumn,
   NAME_LENGTH_MAX,
-  type TableColumn,
 } from "../../shared/attributes.ts";
 import { encodeContainer, type TypedArray } from "../../shared/container.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
 
 /** A row's values as the writer received them: text columns as sorted distinct texts, others as a value or null. */
-function sentAt(column: AttributeColumn, row: number): unknown {
+function sentAt(column: KeyedAttribute, row: number): unknown {
   if ("dictionary" in column) {
     const codes = column.codes.subarray(column.start[row], column.start[row + 1]);
     const texts = [...new Set(Array.from(codes, (code) => column.dictionary[code]!.toWellFormed()))];
@@ -25,7 +26,7 @@ function sentAt(column: AttributeColumn, row: number): unknown {
 }
 
 /** A row's values as the table returns them, in the same form. */
-function readAt(column: TableColumn, row: number): unknown {
+function readAt(column: KeyedColumn, row: number): unknown {
   const key = column.keys[row]!;
   if (column.type === "Boolean") return key === 0 ? null : key === 2;
   if (column.type === "CategoryList")
@@ -47,7 +48,7 @@ const number = fc.oneof(
   fc.constantFrom(0, -0, 0.1, 1e9, 1.7e9, 2 ** 53, 2 ** 40),
 );
 const texts = fc.array(fc.string({ unit: "grapheme", maxLength: 4 }), { minLength: 1, maxLength: 6 });
-const columns: fc.Arbitrary<AttributeColumn> = fc.oneof(
+const columns: fc.Arbitrary<KeyedAttribute> = fc.oneof(
   fc.record({
     name: fc.constant("c"),
     type: fc.constantFrom("Numerical" as const, "Timestamp" as const),
@@ -83,7 +84,7 @@ test("every value is read back, for columns of every type and form", () =>
   fc.assert(
     fc.property(columns, (column) => {
       const table = decodeAttributes(encodeAttributes([column], ROWS));
-      const read = table.columns.get("c")!;
+      const read = table.columns.get("c") as KeyedColumn;
       expect(table.itemCount).toBe(ROWS);
       expect(read.type).toBe(column.type);
       for (let row = 0; row < ROWS; row++) expect(readAt(read, row)).toEqual(sentAt(column, row));
@@ -94,7 +95,7 @@ test("every value is read back, for columns of every type and form", () =>
 test("the order of keys is the order of values", () =>
   fc.assert(
     fc.property(columns, (column) => {
-      const read = decodeAttributes(encodeAttributes([column], ROWS)).columns.get("c")!;
+      const read = decodeAttributes(encodeAttributes([column], ROWS)).columns.get("c") as KeyedColumn;
       if ("dictionary" in column || column.type === "Boolean") return;
       for (let a = 0; a < ROWS; a++)
         for (let b = 0; b < ROWS; b++) {
@@ -122,7 +123,9 @@ describe("numbers are stored in the smallest exact form", () => {
     ["numbers far apart", many.map((i) => (i % 2) * 1e12), "coded", 1],
     ["only missing values", many.map(() => Number.NaN), "based", 1],
   ])("%s", (_, values, form, bytesPerItem) => {
-    const column = decodeAttributes(encodeAttributes([numerical(values)], values.length)).columns.get("c")!;
+    const column = decodeAttributes(encodeAttributes([numerical(values)], values.length)).columns.get(
+      "c",
+    ) as KeyedColumn;
     expect("form" in column && column.form).toBe(form);
     expect(column.keys.BYTES_PER_ELEMENT).toBe(bytesPerItem);
   });
@@ -133,7 +136,7 @@ describe("keys have the smallest width, at every edge", () => {
     const dictionary = Array.from({ length: count }, (_, i) => String(i));
     const start = Uint32Array.from({ length: count + 1 }, (_, i) => i);
     const column: AttributeColumn = { name: "c", type: "Category", dictionary, start, codes: start.slice(0, -1) };
-    const read = decodeAttributes(encodeAttributes([column], count)).columns.get("c")!;
+    const read = decodeAttributes(encodeAttributes([column], count)).columns.get("c") as KeyedColumn;
     expect(read.keys.BYTES_PER_ELEMENT).toBe(count < 256 ? 1 : count < 65_536 ? 2 : 4);
     for (const row of [0, 1, count - 2, count - 1]) expect(readAt(read, row)).toEqual([String(row)]);
   });
@@ -141,13 +144,13 @@ describe("keys have the smallest width, at every edge", () => {
     "integers %i apart",
     (span) => {
       const values = Array.from({ length: 1000 }, (_, i) => 7 + (i % 2 === 0 ? span : Math.floor((span * i) / 1000)));
-      const read = decodeAttributes(encodeAttributes([numerical(values)], 1000)).columns.get("c")!;
+      const read = decodeAttributes(encodeAttributes([numerical(values)], 1000)).columns.get("c") as KeyedColumn;
       expect(values.map((_, row) => readAt(read, row))).toEqual(values);
     },
   );
   test.each([65_535, 65_536])("%i distinct numbers that are no integers", (count) => {
     const values = Array.from({ length: count * 2 }, (_, i) => (i % count) + 0.1);
-    const read = decodeAttributes(encodeAttributes([numerical(values)], values.length)).columns.get("c")!;
+    const read = decodeAttributes(encodeAttributes([numerical(values)], values.length)).columns.get("c") as KeyedColumn;
     expect("form" in read && read.form).toBe(count === 65_535 ? "coded" : "plain");
     for (const row of [0, 1, count - 1, 2 * count - 1]) expect(readAt(read, row)).toBe(values[row]);
   });
@@ -161,14 +164,14 @@ test("unused and repeated texts of a dictionary are left out", () => {
     start: Uint32Array.of(0, 1, 1, 2, 3),
     codes: Uint32Array.of(0, 2, 3),
   };
-  const read = decodeAttributes(encodeAttributes([column], 4)).columns.get("c")!;
+  const read = decodeAttributes(encodeAttributes([column], 4)).columns.get("c") as KeyedColumn;
   expect([...read.keys]).toEqual([2, 0, 1, 2]);
   expect("dictionary" in read && [stringAt(read.dictionary, 0), stringAt(read.dictionary, 1)]).toEqual(["blue", "red"]);
 });
 
 test("a table may have no columns and no items", () => {
   expect(decodeAttributes(encodeAttributes([], 0)).columns.size).toBe(0);
-  expect(decodeAttributes(encodeAttributes([numerical([])], 0)).columns.get("c")!.keys.length).toBe(0);
+  expect((decodeAttributes(encodeAttributes([numerical([])], 0)).columns.get("c") as KeyedColumn).keys.length).toBe(0);
 });
 
 test("a name that readers would refuse is a bug of the writer, the longest allowed name is not", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decodeAttributes, encodeAttributes } from "../../../shared/attributes.ts";
+import { decodeAttributes, encodeAttributes, type KeyedColumn } from "../../../shared/attributes.ts";
 import { createTableBudget } from "../../../shared/filter/key-classifier.ts";
 import { attributeColumn, orderKeys, typeMismatch } from "../../../shared/filter/key-column.ts";
 import { hasKey } from "../../../shared/filter/key-set.ts";
@@ -8,7 +8,7 @@ import type { FilterTest } from "../../../shared/filter/parse-filter.ts";
 /** A column of numbers, in the stored form that the writer chooses for them. */
 function open(values: readonly number[]) {
   const bytes = encodeAttributes([{ name: "n", type: "Numerical", values: Float64Array.from(values) }], values.length);
-  const stored = decodeAttributes(bytes).columns.get("n")!;
+  const stored = decodeAttributes(bytes).columns.get("n") as KeyedColumn;
   return { column: attributeColumn("n", stored), form: "form" in stored ? stored.form : undefined };
 }
 
@@ -109,7 +109,7 @@ test.each([
   const values = [0, 1, most / 2, most - 1, most, Number.NaN];
   const stored = decodeAttributes(
     encodeAttributes([{ name: "n", type: "Numerical", values: Float64Array.from(values) }], values.length),
-  ).columns.get("n")!;
+  ).columns.get("n") as KeyedColumn;
   expect(stored.keys.BYTES_PER_ELEMENT).toBe(bytes);
   const column = attributeColumn("n", stored);
   const keysOf = (wanted: (number | null)[]) =>

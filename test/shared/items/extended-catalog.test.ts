@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { attributesOf } from "../../../shared/attribute-values.ts";
+import { decodeAttributes, encodeAttributes } from "../../../shared/attributes.ts";
 import { decodeCatalog, encodeCatalog } from "../../../shared/catalog.ts";
 import type { ItemId, ItemIdType, ItemIndex } from "../../../shared/ids.ts";
-import { isIdOf, withIds } from "../../../shared/items/extended-catalog.ts";
+import { isIdOf, longerTable, withIds } from "../../../shared/items/extended-catalog.ts";
 import { packStrings } from "../../../shared/packed-strings.ts";
 
 const catalogOf = (ids: readonly string[], itemIdType: ItemIdType) =>
@@ -32,6 +34,13 @@ test.each<[ItemIdType, fc.Arbitrary<string>]>([
       }
     }),
   );
+});
+
+test("further items have no place", () => {
+  const place = { name: "place", type: "Location", lat: Float64Array.of(1), lon: Float64Array.of(2) } as const;
+  const table = longerTable(decodeAttributes(encodeAttributes([place], 1)), 3);
+  const shown = [0, 1, 2].map((item) => attributesOf(table, item as ItemIndex));
+  expect(shown).toEqual([{ place: "1,2" }, {}, {}]);
 });
 
 test("texts that are no integers are no ids of a catalog of integers", () => {

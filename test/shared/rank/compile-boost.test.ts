@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type AttributeColumn, decodeAttributes, encodeAttributes } from "../../../shared/attributes.ts";
-import type { Filter } from "../../../shared/filter/parse-filter.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { changedColumn } from "../../../shared/items/changed-column.ts";
 import { scaleOfColumn } from "../../../shared/rank/column-numbers.ts";
@@ -28,7 +27,7 @@ function addedBy(
   itemCount = attributes.itemCount,
 ): number[] {
   const version = { attributes, itemCount, version: "v" } as KnownNames;
-  const request = { userId: undefined, nowSeconds: NOW, withValues: (filter: Filter) => filter };
+  const request = { userId: undefined, nowSeconds: NOW, valueFor: () => undefined, missing: new Set<string>() };
   const boosts = [{ ...boost, attribute: "n", pointer: "/boosts/0" }];
   const [compiled] = compileShaping({ boosts }, request, version).boosts;
   const { valueAt } = compiled as { valueAt: (item: ItemIndex) => number };

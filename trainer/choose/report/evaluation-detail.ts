@@ -4,7 +4,7 @@
  */
 import { hash as digestOf } from "node:crypto";
 import { z } from "zod";
-import { type AttributeColumn, NAME_LENGTH_MAX } from "../../../shared/attributes.ts";
+import { type AttributeColumn, isKeyed, NAME_LENGTH_MAX } from "../../../shared/attributes.ts";
 import { countOf, stringAt } from "../../../shared/packed-strings.ts";
 import { pickColumn } from "../../read/dataset/reorder-items.ts";
 import type { Evaluation } from "../evaluate/evaluate.ts";
@@ -116,8 +116,9 @@ export const decodeDetail = (bytes: Uint8Array): EvaluationDetail =>
 
 const rowsOf = (column: z.infer<typeof Column>) => ("start" in column ? column.start.length - 1 : column.values.length);
 
-/** The columns that are stored. Free texts are left out, because their values make no segments. */
+/** The columns that are stored. Free texts and places are left out, because their values make no segments. */
 const stored = (columns: readonly AttributeColumn[]) =>
   columns
+    .filter(isKeyed)
     .filter(({ type }) => type !== "Text")
     .map((column) => ("start" in column ? { ...column, dictionary: [...column.dictionary] } : { ...column }));

@@ -1,6 +1,6 @@
 /** What the steps that type an attribute have in common. */
 import { type DuckDBType, DuckDBTypeId, VARCHAR } from "@duckdb/node-api";
-import type { FeatureType } from "../../../shared/model-spec.ts";
+import type { FeatureType } from "../../../shared/feature-type.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
 import { stagedTimes } from "./staged-times.ts";
 import type { Staging } from "./staging.ts";

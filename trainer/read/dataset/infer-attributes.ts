@@ -6,7 +6,7 @@ import {
   DuckDBTypeId,
   LIST,
 } from "@duckdb/node-api";
-import type { FeatureType } from "../../../shared/model-spec.ts";
+import type { FeatureType } from "../../../shared/feature-type.ts";
 import { LONG_INTEGERS, NUMBERS, TIMES } from "../rules/column-kinds.ts";
 import { positiveWord } from "../rules/dialect.ts";
 import { numberOfText, shortestDigits } from "../rules/duckdb-dialect.ts";
@@ -21,6 +21,7 @@ import {
   trimmed,
 } from "./attribute-column.ts";
 import { areNested, areVectors, NESTED } from "./list-kinds.ts";
+import { isPlaceStruct } from "./place-text.ts";
 import { readRow } from "./staging.ts";
 import { textSuggestion } from "./suggest-text.ts";
 import { LIST_SEPARATORS, separated, type TextReading, unlessNothing } from "./text-readings.ts";
@@ -32,7 +33,7 @@ export type TypedAttribute = {
   readonly inferred: boolean;
   /**
    * SQL of its value, NULL when missing: DOUBLE for Numerical and Timestamp (epoch seconds), UTINYINT for Boolean,
-   * VARCHAR for Category and Text, VARCHAR[] for CategoryList.
+   * VARCHAR for Category, Text and Location (place-text.ts), VARCHAR[] for CategoryList.
    */
   readonly value: string;
   /** What was guessed, for people. */
@@ -100,6 +101,7 @@ async function plainSuggestion(place: Place, column: Column): Promise<Suggestion
   if (type.typeId === DuckDBTypeId.BOOLEAN) return { type: "Boolean" };
   if (NUMBERS.has(type.typeId)) return { type: (await hasInexact(place, column)) ? "Category" : "Numerical" };
   if (TIMES.has(type.typeId)) return { type: "Timestamp" };
+  if (isPlaceStruct(type)) return { type: "Location" };
   const isNested =
     type instanceof DuckDBListType && [DuckDBTypeId.LIST, DuckDBTypeId.ARRAY].includes(type.valueType.typeId);
   if (isNested) return NESTED;
@@ -126,6 +128,7 @@ async function valueSql(place: Place, column: Column, { type, reading }: Reading
   const { sql } = column;
   const kind = column.type.typeId;
   const isScalar = NUMBERS.has(kind) || TIMES.has(kind) || TEXTS.has(kind) || kind === DuckDBTypeId.BOOLEAN;
+  if (type === "Location" && isPlaceStruct(column.type)) return `CAST(to_json(${sql}) AS VARCHAR)`;
   if (!isScalar && !(type === "CategoryList" && isTextList(column.type))) return undefined;
   const text = plainText(sql, column.type);
   switch (type) {
@@ -138,6 +141,8 @@ async function valueSql(place: Place, column: Column, { type, reading }: Reading
       return positiveWord(`lower(${text})`);
     case "Timestamp":
       return (await timesOf(place, column))?.value;
+    case "Location":
+      return TEXTS.has(kind) ? unlessNothing(`nullif(${text}, '')`) : undefined;
     case "Category":
     case "Text":
       return `CASE WHEN length(${text}) BETWEEN 1 AND ${TEXT_LENGTH_MAX} THEN ${text} END`;

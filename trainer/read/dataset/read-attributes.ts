@@ -11,6 +11,7 @@ import type { IdReading } from "../rules/dialect.ts";
 import { type IdExpression, idExpression } from "../rules/id-expression.ts";
 import type { AttributeColumn } from "./dataset.ts";
 import { type TypedAttribute, typeAttribute } from "./infer-attributes.ts";
+import { placeIn } from "./place-text.ts";
 import { missingColumns } from "./stage-query.ts";
 import { readRow, runStaged, type StagedTable, type Staging, streamStaged } from "./staging.ts";
 
@@ -186,6 +187,7 @@ export async function readAttributes(
       continue;
     }
     columns.push(read.column);
+    if (read.note) warnings.push(`The attribute ${JSON.stringify(attribute.name)} ${read.note}`);
     const { name, type, inferred } = attribute;
     descriptions.push({ name, type, inferred, present: read.present, distinct: read.distinct });
   }
@@ -197,7 +199,12 @@ type Place = {
   readonly relation: string; // (i INTEGER, v)
   readonly count: number;
 };
-type ReadColumn = { readonly column: AttributeColumn; readonly present: number; readonly distinct: number | null };
+type ReadColumn = {
+  readonly column: AttributeColumn;
+  readonly present: number;
+  readonly distinct: number | null;
+  readonly note?: string;
+};
 
 async function readColumn(place: Place, { name, type }: TypedAttribute): Promise<ReadColumn | string> {
   const set = (values: Float64Array | Uint8Array) =>
@@ -208,11 +215,26 @@ async function readColumn(place: Place, { name, type }: TypedAttribute): Promise
     const values = new Float64Array(place.count).fill(Number.NaN);
     return { present: await set(values), column: { name, type, values }, distinct: null };
   }
+  if (type === "Location") return await readPlaces(place, name);
   if (type === "Boolean") {
     const values = new Uint8Array(place.count).fill(255);
     return { present: await set(values), column: { name, type, values }, distinct: null };
   }
   return await readTexts(place, { name, type });
+}
+
+async function readPlaces(place: Place, name: string): Promise<ReadColumn> {
+  const [lat, lon] = [new Float64Array(place.count).fill(Number.NaN), new Float64Array(place.count)];
+  let present = 0;
+  const texts = await fill(place, (i, text) => {
+    const found = placeIn(text as string);
+    if (found === undefined) return;
+    lat[i] = found.lat;
+    lon[i] = found.lon;
+    present++;
+  });
+  const note = `has ${texts - present} values that are no places and count as missing`; // without examples, since some are of users
+  return { column: { name, type: "Location", lat, lon }, present, distinct: null, ...(texts > present && { note }) };
 }
 
 /** Calls `set` with the index and value of each row that has a value. Returns their number. */

@@ -56,6 +56,12 @@ export function pickColumn(column: AttributeColumn, positions: Int32Array): Attr
     case "Numerical":
     case "Timestamp":
       return { ...column, values: Float64Array.from(positions, (from) => column.values[from]!) };
+    case "Location": {
+      const [lat, lon] = [column.lat, column.lon].map((values) =>
+        Float64Array.from(positions, (from) => values[from]!),
+      );
+      return { ...column, lat: lat!, lon: lon! };
+    }
     case "Boolean":
       return { ...column, values: Uint8Array.from(positions, (from) => column.values[from]!) };
     default:

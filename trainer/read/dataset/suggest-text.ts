@@ -1,5 +1,5 @@
 /** The type that the texts of a column suggest. What is guessed is said in its note. */
-import type { FeatureType } from "../../../shared/model-spec.ts";
+import type { FeatureType } from "../../../shared/feature-type.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { positiveWord } from "../rules/dialect.ts";
 import {
@@ -12,6 +12,7 @@ import {
   trimmed,
 } from "./attribute-column.ts";
 import { areNested, areVectors, OBJECTS } from "./list-kinds.ts";
+import { looksLikePlace } from "./place-text.ts";
 import { readRow, readStaged } from "./staging.ts";
 import {
   BRACKETED,
@@ -48,12 +49,14 @@ export async function textSuggestion(place: Place, column: Column): Promise<Sugg
        min(v) FILTER (${isUnlike}) AS unlike, count(*) FILTER (regexp_matches(v, '${DAY}')) AS dated,
        count(*) FILTER ((${positiveWord("lower(v)")}) IS NOT NULL) AS booleans,
        count(${BRACKETED.value("v")}) AS bracketed, count(*) FILTER (${isObject("v")}) AS objects,
+       count(*) FILTER (${looksLikePlace("v")}) AS places,
        count(*) FILTER (regexp_matches(v, '^[+-]?[0-9]+$') AND ${isInexact("TRY_CAST(v AS DOUBLE)")}) AS inexact FROM ${from}`,
   );
   const count = (name: string) => Number(row[name]);
   const present = count("present");
   const areMost = (read: number) => read >= READ_FRACTION_MIN * present;
   if (present === 0) return { type: "Text" };
+  if (areMost(count("places"))) return { type: "Location", note: "is read as places" };
   if (count("booleans") === present && count("number0") < present) return { type: "Boolean" };
   if (count("inexact") > 0 && count("number0") === present) return { type: "Category" };
 

@@ -1,3 +1,4 @@
+import { isKeyed, type KeyedAttribute } from "../../../shared/attributes.ts";
 import { RECORD_VALUES_MAX } from "../../../shared/user-records.ts";
 import { USER_VALUES_MAX } from "../../../shared/user-values.ts";
 import type { AttributeColumn } from "./dataset.ts";
@@ -31,9 +32,9 @@ export const VALUE_USERS_MIN = 20;
 /** Numbers are divided into this many ranges with equally many users each. */
 const RANGES = 8;
 
-/** Makes the table from the attributes of users with interactions. Free texts have no values. */
+/** Makes the table from the attributes of users with interactions. Free texts and places have no values. */
 export function userValueTable(columns: readonly AttributeColumn[]): UserValueTable {
-  const usable = columns.filter(({ type }) => type !== "Text");
+  const usable = columns.filter(isKeyed).filter(({ type }) => type !== "Text");
   const bounds = usable.map((column) =>
     column.type === "Numerical" || column.type === "Timestamp" ? quantiles(column.values) : null,
   );
@@ -52,7 +53,9 @@ export function userValueTable(columns: readonly AttributeColumn[]): UserValueTa
 
 /** The codes of every user, from columns of attributes. */
 export function codesOfUsers(table: UserValueTable, columns: readonly AttributeColumn[], userCount: number): UserCodes {
-  const cells = table.columns.map(({ name }) => cellReader(columns.find((column) => column.name === name)!));
+  const cells = table.columns.map(({ name }) =>
+    cellReader(columns.filter(isKeyed).find((column) => column.name === name)!),
+  );
   const start = new Uint32Array(userCount + 1);
   let codes = new Uint8Array(1024);
   let end = 0;
@@ -91,7 +94,7 @@ function namesOf(cell: Cell, bounds: readonly number[] | null): readonly string[
   return typeof cell === "string" ? [cell] : cell;
 }
 
-function cellReader(column: AttributeColumn): (user: number) => Cell {
+function cellReader(column: KeyedAttribute): (user: number) => Cell {
   switch (column.type) {
     case "Numerical":
     case "Timestamp":
@@ -105,7 +108,7 @@ function cellReader(column: AttributeColumn): (user: number) => Cell {
   }
 }
 
-function usersOfNames(column: AttributeColumn, bounds: readonly number[] | null): Map<string, number> {
+function usersOfNames(column: KeyedAttribute, bounds: readonly number[] | null): Map<string, number> {
   const users = new Map<string, number>();
   const cellOf = cellReader(column);
   const count = "start" in column ? column.start.length - 1 : column.values.length;

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { isKeyed } from "../../../../shared/attributes.ts";
 import { stringAt } from "../../../../shared/packed-strings.ts";
 import { interactionBytes, sampleUsers } from "../../../../trainer/choose/splits/sample-users.ts";
 import type { Dataset } from "../../../../trainer/read/dataset/dataset.ts";
@@ -26,9 +27,11 @@ const peopleOf = (data: Dataset) =>
   Array.from({ length: data.userCount }, (_, user) => {
     const [from, end] = [data.userStart[user]!, data.userStart[user + 1]!];
     const rows = [data.items, data.times, data.positive, data.ratings!].map((column) => [...column.slice(from, end)]);
-    const attributes = data.userAttributes.map((column) =>
-      "values" in column ? column.values[user] : [...column.codes.slice(column.start[user], column.start[user + 1])],
-    );
+    const attributes = data.userAttributes
+      .filter(isKeyed)
+      .map((column) =>
+        "values" in column ? column.values[user] : [...column.codes.slice(column.start[user], column.start[user + 1])],
+      );
     return JSON.stringify([stringAt(data.userIds, user), rows, attributes]);
   });
 

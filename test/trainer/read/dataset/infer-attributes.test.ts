@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { FeatureType } from "../../../../shared/model-spec.ts";
+import type { FeatureType } from "../../../../shared/feature-type.ts";
 import { typeAttribute } from "../../../../trainer/read/dataset/infer-attributes.ts";
 import { openStaging, readStaged, runStaged, type Staging } from "../../../../trainer/read/dataset/staging.ts";
 
@@ -71,6 +71,17 @@ test.each<[string, unknown]>([
   ["('2024-01-02'::ENUM('2024-01-02'))", ["Timestamp", [1_704_153_600]]],
   ["(NULL::VARCHAR), ('')", ["Text", [null, null]]],
   ["({'a': 1})", "left out"],
+  ["({'lat': 1.5, 'lon': 2}), (NULL)", ["Location", ['{"lat":1.5,"lon":2}', null]]],
+  ["({'type': 'Point', 'coordinates': [2, 1.5]})", ["Location", ['{"type":"Point","coordinates":[2.0,1.5]}']]],
+  ["('POINT(13.4 52.5)'), (' point z (1 2 3)'), ('')", ["Location", ["POINT(13.4 52.5)", "point z (1 2 3)", null]]],
+  ["('52.5200,13.4050'), ('N/A')", ["Location", ["52.5200,13.4050", null]]],
+  [`('{"lng": "2", "id": 5, "lat": 1.5}')`, ["Location", ['{"lng": "2", "id": 5, "lat": 1.5}']]],
+  [`('{"type": "Point", "coordinates": [2, 1.5]}')`, ["Location", ['{"type": "Point", "coordinates": [2, 1.5]}']]],
+  [
+    "('0101000020E6100000000000000000F03F0000000000000040')",
+    ["Location", ["0101000020E6100000000000000000F03F0000000000000040"]],
+  ],
+  ["('52,13'), ('52,14')", ["Numerical", [52.13, 52.14]]],
   ["(MAP {'a': 1})", "left out"],
   ["('ab'::BLOB)", "left out"],
   ["([[1]])", "left out"],
@@ -111,6 +122,9 @@ test.each<[string, FeatureType, unknown]>([
   ["('a|b')", "Category", ["Category", ["a|b"]]],
   ["('a')", "CategoryList", ["CategoryList", [["a"]]]],
   ["(['a'])", "Category", "left out"],
+  ["('52,13'), ('somewhere')", "Location", ["Location", ["52,13", "somewhere"]]],
+  ["({'lat': 1.5, 'lon': 2})", "Category", "left out"],
+  ["(5)", "Location", "left out"],
   ["(true)", "Timestamp", "left out"],
 ])("%s declared as %s → %j", async (values, declared, expected) =>
   expect(await read(values, declared)).toEqual(expected),

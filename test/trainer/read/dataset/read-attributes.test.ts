@@ -76,6 +76,26 @@ test("dictionaries are sorted by code point, and missing values have no code", a
   expect(descriptions).toEqual([{ name: "tags", type: "CategoryList", inferred: true, present: 2, distinct: 3 }]);
 });
 
+test("places are read from all their forms; a value that is none is missing, with a warning", async () => {
+  const { columns, descriptions, warnings } = await read(
+    `SELECT i, {'lat': lat, 'lon': 13.5} AS spot, text AS where FROM (VALUES ('a', 52.5, 'POINT(2 1)'), ('b', NULL, 'POINT(200 1)'),
+     ('c', -91, 'POINT(4 3)')) v(i, lat, text)`,
+  );
+  expect(columns).toEqual([
+    {
+      name: "spot",
+      type: "Location",
+      lat: Float64Array.of(52.5, Number.NaN, Number.NaN),
+      lon: Float64Array.of(13.5, 0, 0),
+    },
+    { name: "where", type: "Location", lat: Float64Array.of(1, Number.NaN, 3), lon: Float64Array.of(2, 0, 4) },
+  ]);
+  expect(descriptions.map(({ present }) => present)).toEqual([1, 2]);
+  const about = warnings.filter((warning) => warning.includes("no places"));
+  expect(about[0]).toContain('"spot" has 2 values that are no places and count as missing');
+  expect(about[1]).toContain('"where" has 1 values that are no places');
+});
+
 test("a byte order mark before a value is dropped, so that no text is in a dictionary twice", async () => {
   const mark = "chr(65279)";
   const { columns } = await read(

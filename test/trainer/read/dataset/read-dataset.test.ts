@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { isKeyed } from "../../../../shared/attributes.ts";
 import { decodeCatalog, encodeCatalog } from "../../../../shared/catalog.ts";
 import type { Dataset } from "../../../../trainer/read/dataset/dataset.ts";
 import type { StageProgress } from "../../../../trainer/stage/stage-reporter.ts";
@@ -257,20 +258,22 @@ describe("attributes", () => {
 function attributesOf(dataset: Dataset): Record<string, Record<string, unknown>> {
   const ids = itemIdsOf(dataset);
   return Object.fromEntries(
-    dataset.itemAttributes.map((column) => [
-      column.name,
-      Object.fromEntries(
-        ids.map((id, item) => [
-          id,
-          "values" in column
-            ? column.values[item]
-            : Array.from(
-                column.codes.subarray(column.start[item], column.start[item + 1]),
-                (code) => column.dictionary[code],
-              ),
-        ]),
-      ),
-    ]),
+    dataset.itemAttributes
+      .filter(isKeyed)
+      .map((column) => [
+        column.name,
+        Object.fromEntries(
+          ids.map((id, item) => [
+            id,
+            "values" in column
+              ? column.values[item]
+              : Array.from(
+                  column.codes.subarray(column.start[item], column.start[item + 1]),
+                  (code) => column.dictionary[code],
+                ),
+          ]),
+        ),
+      ]),
   );
 }
 

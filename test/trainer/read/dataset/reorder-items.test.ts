@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { AttributeColumn } from "../../../../shared/attributes.ts";
 import { packStrings, stringAt } from "../../../../shared/packed-strings.ts";
 import type { Dataset } from "../../../../trainer/read/dataset/dataset.ts";
 import { reorderItems } from "../../../../trainer/read/dataset/reorder-items.ts";
@@ -18,6 +19,7 @@ const dataset: Dataset = {
   itemIdType: "string",
   itemAttributes: [
     { name: "price", type: "Numerical", values: Float64Array.of(10, 11, Number.NaN, 13) },
+    { name: "place", type: "Location", lat: Float64Array.of(1, Number.NaN, 3, 4), lon: Float64Array.of(5, 0, 7, 8) },
     { name: "new", type: "Boolean", values: Uint8Array.of(0, 1, 255, 1) },
     {
       name: "tags",
@@ -48,17 +50,16 @@ test("interactions and attributes keep their items' ids under any order", () => 
 
 /** The attributes of each item, by item id. */
 function describe(of: Dataset): Record<string, unknown> {
+  const valueAt = (column: AttributeColumn, item: number): unknown => {
+    if ("values" in column) return column.values[item];
+    if (column.type === "Location") return [column.lat[item], column.lon[item]];
+    const codes = column.codes.subarray(column.start[item], column.start[item + 1]);
+    return Array.from(codes, (code) => column.dictionary[code]);
+  };
   return Object.fromEntries(
     Array.from({ length: itemCount }, (_, item) => [
       stringAt(of.itemIds, item),
-      of.itemAttributes.map((column) =>
-        "values" in column
-          ? column.values[item]
-          : Array.from(
-              column.codes.subarray(column.start[item], column.start[item + 1]),
-              (code) => column.dictionary[code],
-            ),
-      ),
+      of.itemAttributes.map((column) => valueAt(column, item)),
     ]).sort(),
   );
 }

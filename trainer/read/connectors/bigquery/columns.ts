@@ -12,10 +12,16 @@ import {
   TIMESTAMP,
   VARCHAR,
 } from "@duckdb/node-api";
+import { LATITUDES, LONGITUDES } from "../../rules/place-names.ts";
 import { sourceError } from "../source-error.ts";
 
 /** A field of a result's schema, in the API's form (TableFieldSchema). */
-export type BigQueryField = { readonly name?: string; readonly type?: string; readonly mode?: string };
+export type BigQueryField = {
+  readonly name?: string;
+  readonly type?: string;
+  readonly mode?: string;
+  readonly fields?: readonly BigQueryField[];
+};
 
 /**
  * How a column is fetched. The query casts it to one of a few types, so that REST and Arrow give the same types; `read` reads a
@@ -59,7 +65,7 @@ const SCALARS_IN_LISTS = new Set("INTEGER FLOAT BOOLEAN STRING NUMERIC BIGNUMERI
 export function columnOf(field: BigQueryField): BigQueryColumn {
   const name = field.name ?? "";
   const column = quoted(name);
-  const type = ALIASES[field.type ?? ""] ?? field.type ?? "";
+  const type = isPlace(field) ? "JSON" : (ALIASES[field.type ?? ""] ?? field.type ?? "");
   const kind = KINDS[type];
   if (!kind || (field.mode === "REPEATED" && !SCALARS_IN_LISTS.has(type))) throw unsupported(name, field);
   if (field.mode !== "REPEATED")
@@ -67,6 +73,13 @@ export function columnOf(field: BigQueryField): BigQueryColumn {
   const sql = type === "STRING" ? column : `ARRAY(SELECT CAST(element AS STRING) FROM UNNEST(${column}) AS element)`;
   return { name, type: LIST(VARCHAR), sql, read: nullable(readList) };
 }
+
+/** Whether a field is a struct of a latitude and a longitude, which becomes its JSON text. */
+const isPlace = ({ type, mode, fields = [] }: BigQueryField): boolean => {
+  const hasAny = (names: readonly string[]) => fields.some(({ name = "" }) => names.includes(name.toLowerCase()));
+  const isStruct = (type === "RECORD" || type === "STRUCT") && mode !== "REPEATED";
+  return isStruct && hasAny(LATITUDES) && hasAny(LONGITUDES);
+};
 
 /** A BigQuery identifier, quoted (GoogleSQL lexical structure). */
 export const quoted = (name: string): string => `\`${name.replace(/[\\`]/g, "\\$&")}\``;

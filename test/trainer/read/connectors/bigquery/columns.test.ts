@@ -10,6 +10,12 @@ test.each([
   [{ name: "raw", type: "BYTES" }, "TO_BASE64(`raw`)", "YWJj", "YWJj"],
   [{ name: "good", type: "BOOL" }, "`good`", "false", "false"],
   [{ name: "where", type: "GEOGRAPHY" }, "ST_ASTEXT(`where`)", "POINT(1 2)", "POINT(1 2)"],
+  [
+    { name: "spot", type: "RECORD", fields: [{ name: "Lat" }, { name: "lng" }] },
+    "TO_JSON_STRING(`spot`)",
+    '{"Lat":1,"lng":2}',
+    '{"Lat":1,"lng":2}',
+  ],
 ])("%j is selected as %s", (field, sql, value, read) => {
   const column = columnOf(field);
   expect(column.sql).toBe(sql);
@@ -26,6 +32,8 @@ test("all lists become lists of texts", () => {
 
 test.each([
   { name: "pair", type: "RECORD" },
+  { name: "half", type: "RECORD", fields: [{ name: "lat" }] },
+  { name: "spots", type: "RECORD", mode: "REPEATED", fields: [{ name: "lat" }, { name: "lon" }] },
   { name: "pairs", type: "STRUCT", mode: "REPEATED" },
   { name: "blobs", type: "BYTES", mode: "REPEATED" },
   { name: "span", type: "RANGE" },
