@@ -119,6 +119,38 @@ test.each<WriteFault>(["error", "crash before", "crash after"])(
   },
 );
 
+const added = (from: number, count: number) => prices(from, count).map((one) => ({ ...one, isNew: true }));
+const newIds = () => [...world.seen()].filter(([, { newAt }]) => newAt !== undefined).map(([id]) => id);
+
+test("new items are in the head and in the base, also after a crash at any write, and none without attributes is stored", async () => {
+  for (let at = 0; at < 4; at++) {
+    world.stop();
+    world = startItemsWorld(() => nowMs);
+    world.setFault((write) => (write === at ? "crash before" : "none"));
+    for (const batch of [added(0, 2), prices(10, 999), [...added(2, 1), { ...hide("i1"), isNew: true }]]) {
+      nowMs += 2000;
+      await world.survive((object) => object.change(MODEL, batch));
+    }
+    world.setFault(() => "none");
+    nowMs += 2000;
+    await world.alarm();
+    expect([at, newIds().sort()]).toEqual([at, ["i0", "i1", "i2"]]);
+    const refused = [...added(3, 1), { ...hide("x"), isNew: true }, { ...withdraw("y"), isNew: true }];
+    expect(await change(refused)).toEqual({ unknown: [1, 2] });
+    expect(newIds()).toHaveLength(3);
+  }
+});
+
+test("items that are not new any more keep their values, and make room for others", async () => {
+  for (let from = 0; from < 10_000; from += 1000) await change(added(from, 1000));
+  expect(await change(added(10_000, 1))).toEqual({ full: "new" });
+  expect((await world.object().newIds(MODEL)).length).toBe(10_000);
+  await world.object().settle(MODEL, ["i5", "i6", "none"] as ItemId[]);
+  expect(await change(added(10_000, 2))).toEqual({ changed: 2, ignored: 0, added: 2 });
+  expect([newIds().includes("i5"), newIds().length, world.seen().size]).toEqual([false, 10_000, 10_002]);
+  expect(await change(added(20_000, 1))).toEqual({ full: "new" });
+});
+
 test("the changes of a deleted model are forgotten, by the alarm or by its successor's first change", async () => {
   await change([hide("a")]);
   world.objects.clear();
