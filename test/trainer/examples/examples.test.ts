@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { CronExpressionParser } from "cron-parser";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -27,7 +27,7 @@ const CloudRunJob = z.object({
 
 /** The entry point of the image, as arguments for Node. */
 const entryPoint = () => {
-  const [, json] = /^ENTRYPOINT (\[.*\])$/m.exec(textOf("Dockerfile"))!;
+  const [, json] = /^ENTRYPOINT (\[.*\])$/m.exec(readFileSync("trainer/Dockerfile", "utf8"))!;
   return z
     .tuple([z.literal("node")], z.string())
     .parse(JSON.parse(json!))
@@ -73,12 +73,6 @@ test("the Cloud Run job has every required setting", async () => {
     PATH: COMPLETE.PATH,
     ...Object.fromEntries(values),
   });
-});
-
-test("the image contains the files that it copies", () => {
-  const copied = [...textOf("Dockerfile").matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, files]) => files!.split(" "));
-  expect(copied).toContain("trainer");
-  expect(copied.filter((path) => !existsSync(path))).toEqual([]);
 });
 
 test("the cron line has five fields and runs a script of package.json", async () => {
