@@ -48,10 +48,13 @@ function field(name: string, schema: JsonSchema, isRequired: boolean): Html {
   return inner === "" ? html`<li>${line}</li>` : html`<li><details><summary>${line}</summary>${inner}</details></li>`;
 }
 
+/** Words for the schemas of the filter language. */
+const NAMED: Readonly<Record<string, string>> = { Retrieval: "retrieval query", Reference: "reference" };
+
 /** A type in words: `list of string or integer`. */
 export function typeOf(schema: JsonSchema): string {
   const { type, items, enum: values, const: value, $ref } = schema;
-  if ($ref) return $ref.endsWith("Retrieval") ? "retrieval query" : "condition";
+  if ($ref) return NAMED[$ref.slice($ref.lastIndexOf("/") + 1)] ?? "condition";
   if (value !== undefined) return JSON.stringify(value);
   if (values) return values.map((one) => JSON.stringify(one)).join(" | ");
   if (items) return `list of ${typeOf(items)}`;

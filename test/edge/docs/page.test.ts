@@ -39,6 +39,7 @@ test("bodies and answers are described field by field", () => {
   expect(page).toMatch(/<code>max_per_value<\/code> <i>object<\/i>/);
   expect(page).toMatch(/<code>limit<\/code> <i>integer<\/i> \(1 to 500, default 15\)/);
   expect(page).toMatch(/<code>retrieval<\/code> <i>retrieval query<\/i>/);
+  expect(page).toMatch(/<code>lon<\/code> <i>number or reference<\/i>/);
   expect(page).toMatch(/<code>rank_id<\/code> <i>string<\/i> <b>required<\/b>/);
 });
 
