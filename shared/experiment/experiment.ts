@@ -19,18 +19,16 @@ const Goal = z
   .meta({ examples: [{ type: "purchase", within_hours: 24 }] });
 export type Goal = z.infer<typeof Goal>;
 
-const Arm = z
-  .strictObject({
-    name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/, "must match ^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"),
-    share: z.number().gt(0).lt(1).meta({ description: "The fraction of the users who get this arm." }),
-    version: z.string().max(64).optional().meta({ description: "A version of the model. Default: the live one." }),
-    scenario: ModelName.optional().meta({ description: "The scenario of calls that name none." }),
-    strategy: z
-      .literal("popular")
-      .optional()
-      .meta({ description: "Popular items instead of personal ones: what does the model earn in all?" }),
-  })
-  .meta({ id: "ExperimentArm" });
+const Arm = z.strictObject({
+  name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/, "must match ^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"),
+  share: z.number().gt(0).lt(1).meta({ description: "The fraction of the users who get this arm." }),
+  version: z.string().max(64).optional().meta({ description: "A version of the model. Default: the live one." }),
+  scenario: ModelName.optional().meta({ description: "The scenario of calls that name none." }),
+  strategy: z
+    .literal("popular")
+    .optional()
+    .meta({ description: "Popular items instead of personal ones: what does the model earn in all?" }),
+});
 
 /** The body of `PUT …/experiment`. The first arm is what the others are compared with. */
 export const Experiment = z
