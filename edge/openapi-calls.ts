@@ -9,6 +9,7 @@ import {
   SimilarBody,
 } from "../shared/api.ts";
 import { EVENTS_BODY_BYTES_MAX, EventsBody } from "../shared/events/event.ts";
+import { OFFSET_MAX, OFFSET_MEANING } from "../shared/list-fields.ts";
 import { ModelName } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
 import { Detail, RETURN_MAX } from "../shared/shaping-fields.ts";
@@ -44,8 +45,10 @@ const RANKED = answer(
 );
 const SCENARIO = query("scenario", ModelName, "A scenario, whose fields are the defaults of this call.");
 const USER = query("user_id", IdInQuery, "The user's id, as in the model's data.");
+const ITEM = { ...query("item_id", IdInQuery, "The item's id."), isRequired: true };
 const Limit = z.int().min(1).max(RANK_LIMIT_MAX).default(RANK_LIMIT_DEFAULT);
 const LIMIT = query("limit", Limit, "The largest number of ids.");
+const OFFSET = query("offset", z.int().min(0).max(OFFSET_MAX).default(0), OFFSET_MEANING);
 const RETURN = query(
   "return",
   z
@@ -74,7 +77,7 @@ export const CALLS: readonly Call[] = [
       "left out. A model whose only connector is Events answers from its first positive event on: before its first version with the " +
       "items of the most users, counted seconds ago, which have no attributes.",
     scope: "rank",
-    parameters: [USER, LIMIT, RETURN, SCENARIO, ITEM_IDS],
+    parameters: [USER, LIMIT, OFFSET, RETURN, SCENARIO, ITEM_IDS],
     answers: [RANKED],
     problems: ["invalid_parameter", "unknown_field", ...RANK_FAULTS],
   },
@@ -94,7 +97,7 @@ export const CALLS: readonly Call[] = [
     summary: "Lists items similar to an item",
     description: "With user_id, items that this user has seen are left out. The item itself is never in the list.",
     scope: "rank",
-    parameters: [{ ...query("item_id", IdInQuery, "The item's id."), isRequired: true }, USER, LIMIT, RETURN, SCENARIO],
+    parameters: [ITEM, USER, LIMIT, OFFSET, RETURN, SCENARIO],
     answers: [RANKED],
     problems: ["invalid_parameter", "missing_field", "unknown_field", "item_not_found", ...RANK_FAULTS],
   },

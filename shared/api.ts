@@ -10,6 +10,7 @@ import {
 } from "./filter/parse-filter.ts";
 import { Id, textFault } from "./id-schema.ts";
 import type { ItemId, UserId } from "./ids.ts";
+import { ListFields, offsetOf } from "./list-fields.ts";
 import { ModelStatus } from "./live-pointer.ts";
 import { ERRORS_MAX, type ParseOptions, parseWith, pointerStep, problemOf, shown } from "./parse-request.ts";
 import type { ProblemPart } from "./problem.ts";
@@ -44,6 +45,7 @@ export const CommonFields = z.strictObject({
     .min(1, LIMIT_SENTENCE)
     .max(RANK_LIMIT_MAX, LIMIT_SENTENCE)
     .default(RANK_LIMIT_DEFAULT),
+  ...ListFields,
   /** Checked by its own parser, whose errors are more precise. */
   retrieval: z
     .unknown()
@@ -99,15 +101,9 @@ export const RankBody = CommonFields.extend({
 /** The body of `POST …/similar_items`. */
 export const SimilarBody = CommonFields.extend({ item_id: Id });
 
-const RankQuery = RankBody.pick({
-  user_id: true,
-  session_id: true,
-  limit: true,
-  return: true,
-  scenario: true,
-  item_ids: true,
-});
-const SimilarQuery = SimilarBody.pick({ item_id: true, user_id: true, limit: true, return: true, scenario: true });
+const IN_QUERY = { user_id: true, limit: true, offset: true, return: true, scenario: true } as const;
+const RankQuery = RankBody.pick({ ...IN_QUERY, session_id: true, item_ids: true });
+const SimilarQuery = SimilarBody.pick({ ...IN_QUERY, item_id: true });
 
 /** A rank request without its time. */
 export type RankParameters = Omit<RankRequest, "nowSeconds"> & {
@@ -146,13 +142,15 @@ function withDefaults(body: unknown, defaults: CallDefaults | undefined): unknow
 
 type ParsedFields = z.output<typeof CommonFields> & Partial<Pick<z.output<typeof RankBody>, "item_ids" | "session_id">>;
 
-function parametersOf(parsed: ParsedFields, defaults: CallDefaults = {}): RankParameters {
+function parametersOf(parsed: ParsedFields, defaults?: CallDefaults): RankParameters {
+  const lacksDefaults = parsed.scenario !== undefined && defaults === undefined;
   const own = parsed.retrieval === undefined ? [] : [parseFilter(parsed.retrieval, "/retrieval")];
-  const preset = defaults.retrieval === undefined ? [] : [parseFilter(defaults.retrieval, "/scenario/retrieval")];
+  const preset = defaults?.retrieval === undefined ? [] : [parseFilter(defaults.retrieval, "/scenario/retrieval")];
   const filters = [...preset, ...own];
   return {
     userId: parsed.user_id as UserId | undefined,
     limit: parsed.limit,
+    offset: lacksDefaults ? parsed.offset : offsetOf(parsed),
     session: [],
     filter: filters.length > 1 ? { kind: "and", of: filters } : filters[0],
     excludeSeen: parsed.exclude_seen ?? parsed.item_ids === undefined,
@@ -191,7 +189,7 @@ export function searchOf(url: string): string {
   return at < 0 ? "" : whole!.slice(at);
 }
 
-/** `GET …/rank?user_id=&limit=&return=&scenario=&item_ids=`. Throws Problem. */
+/** `GET …/rank?user_id=&limit=&offset=&return=&scenario=&item_ids=`. Throws Problem. */
 export function parseRankQuery(query: URLSearchParams, defaults?: CallDefaults): RankParameters {
   const values = valuesOf(query);
   return defaults
@@ -199,7 +197,7 @@ export function parseRankQuery(query: URLSearchParams, defaults?: CallDefaults):
     : parametersOf(parseWith(RankQuery, values, { codeOf: rankCodeOf }));
 }
 
-/** `GET …/similar_items?item_id=&user_id=&limit=&return=&scenario=`. Throws Problem. */
+/** `GET …/similar_items?item_id=&user_id=&limit=&offset=&return=&scenario=`. Throws Problem. */
 export function parseSimilarQuery(query: URLSearchParams, defaults?: CallDefaults): RankParameters {
   const values = valuesOf(query);
   if (defaults) return parseSimilarBody(values, defaults);
@@ -208,9 +206,10 @@ export function parseSimilarQuery(query: URLSearchParams, defaults?: CallDefault
 }
 
 function valuesOf(query: URLSearchParams): Record<string, unknown> {
-  const { limit, return: details, item_ids: items, ...ids } = uniqueParameters(query);
+  const { limit, offset, return: details, item_ids: items, ...ids } = uniqueParameters(query);
   return {
     ...ids,
+    ...(offset !== undefined && { offset: integerIn(offset) ?? offset }),
     ...(items !== undefined && { item_ids: items.split(",") }),
     ...(limit !== undefined && { limit: integerIn(limit) ?? limit }),
     ...(details !== undefined && { return: details === "" ? [] : details.split(",") }),

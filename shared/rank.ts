@@ -14,6 +14,8 @@ import { bestOf } from "./top-k.ts";
 
 export type RankRequest = ReferenceSources & {
   readonly limit: number;
+  /** How many items of the list come before those of the answer. Absent: none. */
+  readonly offset?: number | undefined;
   /** Item ids of the interactions in the request, oldest first. Ids that the model does not know are skipped and counted. */
   readonly session: readonly ItemId[];
   readonly filter: Filter | undefined;
@@ -78,8 +80,10 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const isCandidate = isHidden ? (item: ItemIndex) => !isHidden(item) && isOpen(item) : isOpen;
   const among = given ?? itemCount + newCount;
   const candidates = { isCandidate, among, newCount };
-  const shaped = shaping && shape(scores ?? popular(snapshot), request.limit, candidates, shaping);
-  const items = shaped?.items ?? bestOf(scores, request.limit, isCandidate, among);
+  const { limit, offset = 0 } = request;
+  const shaped = shaping && shape(scores ?? popular(snapshot), { limit, offset }, candidates, shaping);
+  const upToEnd = shaped?.items ?? bestOf(scores, offset + limit, isCandidate, among);
+  const items = offset > 0 ? upToEnd.slice(offset) : upToEnd;
   const reasons = async () => {
     if (strategy === "popular") return items.map(() => []); // no history led to the list
     return reasonsFor(items, history, snapshot, shaping?.boosts.length ? undefined : scores);

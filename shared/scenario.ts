@@ -12,7 +12,7 @@ import { compileRequest } from "./rank.ts";
 import type { KnownNames } from "./snapshot.ts";
 
 /** The fields of a call that a scenario may preset. */
-export const Scenario = CommonFields.omit({ user_id: true, scenario: true, user: true, context: true })
+export const Scenario = CommonFields.omit({ user_id: true, offset: true, scenario: true, user: true, context: true })
   .partial()
   .meta({
     examples: [

@@ -23,6 +23,7 @@ Json = dict[str, Any]
 class BareSimilarItemsFields(TypedDict, total=False):
     user_id: Id
     limit: int
+    offset: int
     retrieval: Mapping[str, Any]
     exclude_seen: bool
     boosts: Sequence[Mapping[str, Any]]

@@ -32,16 +32,19 @@ export type Candidates = {
 /** The steps choose among the best candidates, this many for each place of the list. */
 const POOL_FACTOR = 5;
 
-/** A list, and its items' scores after boosts, in standard deviations above the mean of the catalog. */
+/** A list up to the end of a page, and its items' scores after boosts, in standard deviations above the mean of the catalog. */
 type Shaped = { readonly items: ItemIndex[]; readonly scoreOf: (item: ItemIndex) => number };
 
 /**
  * A list from scores, in the order of the published contract: boosts, diversity, exploration, caps, pins. Pinned items count for the
  * caps of the items below them. Boosts change `scores`.
+ *
+ * Boosts, caps and pins give the same items whatever the list's length. The choice by diversity and exploration depends on the number of
+ * places, so a list is then made page by page, each from the best candidates that the pages before it leave.
  */
 export function shape(
   scores: Float32Array,
-  limit: number,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
   { isCandidate, among, newCount }: Candidates,
   { boosts, diversity, exploration, seed, caps, table, ...shaping }: CompiledShaping,
 ): Shaped {
@@ -55,38 +58,50 @@ export function shape(
     scale = scaleOf(scores.subarray(0, known));
     boost(scores, boosts, scale);
   }
-  const pinned = [...new Set(shaping.pinned)].filter(isCandidate).slice(0, limit);
+  const end = offset + limit;
+  const pageSize = diversity > 0 || exploration > 0 ? limit : end;
+  const pinned = [...new Set(shaping.pinned)].filter(isCandidate).slice(0, end);
   for (const item of pinned) caps.count(item);
-  const isPinned = new Set(pinned);
-  const isFree = (item: ItemIndex) => !isPinned.has(item) && isCandidate(item);
+  const taken = new Set(pinned);
+  const isFree = (item: ItemIndex) => !taken.has(item) && isCandidate(item);
 
-  const places = limit - pinned.length;
-  const poolSize = POOL_FACTOR * places;
-  const pool = bestOf(scores, poolSize, isFree, among);
-  let list = pool;
-  if (diversity > 0 && table) {
-    const likeness = attributeLikeness(table, pool);
-    list = diversify(pool, scores, { weight: diversity, count: places, likeness });
+  const bestPoolSize = end - pageSize + POOL_FACTOR * pageSize; // enough for every page, whatever the pages before it take
+  const best = bestOf(scores, bestPoolSize, isFree, among);
+  const rare = exploration > 0 ? bestRarelyChosen(scores, bestPoolSize, { isCandidate: isFree, among, newCount }) : [];
+  const freeOf = (pool: readonly ItemIndex[], count: number) => pool.filter((item) => !taken.has(item)).slice(0, count);
+
+  const items: ItemIndex[] = [];
+  for (let start = 0; start < end; start += pageSize) {
+    const pins = pinned.slice(start, start + pageSize);
+    const places = pageSize - pins.length;
+    const poolSize = POOL_FACTOR * places;
+    const pool = freeOf(best, poolSize);
+    let page = pool;
+    if (diversity > 0 && table) {
+      const likeness = attributeLikeness(table, pool);
+      page = diversify(pool, scores, { weight: diversity, count: places, likeness });
+    }
+    if (exploration > 0) {
+      const explored = explorationPlaces(places, exploration);
+      const fresh = someNew(known, poolSize, { isCandidate: isFree, among, newCount }, seed);
+      const isFresh = new Set(fresh);
+      const drawnBy = (item: ItemIndex) => (isFresh.has(item) ? 0 : scoreOf(item)); // the model knows no more than the mean
+      const drawable = [...freeOf(rare, poolSize).filter((item) => !isFresh.has(item)), ...fresh];
+      page = withDrawn(page, drawItems(drawable, explored.length, { scoreOf: drawnBy, seed }), explored);
+    }
+    let batch = pool;
+    const nextBatch = (isWanted: (item: ItemIndex) => boolean) => {
+      if (batch.length < poolSize) return [];
+      // Items above the last batch's end are in the list or have no room, so they are left out without a test.
+      const ceiling = scores[batch.at(-1)!];
+      batch = bestOf(scores, poolSize, (item) => isWanted(item) && isFree(item), among, ceiling);
+      return batch;
+    };
+    const filled = fillWithin(caps, places, page, nextBatch);
+    for (const item of filled) taken.add(item);
+    items.push(...pins, ...filled);
   }
-  if (exploration > 0) {
-    const explored = explorationPlaces(places, exploration);
-    const candidates = { isCandidate: isFree, among, newCount };
-    const rare = bestRarelyChosen(scores, poolSize, candidates);
-    const fresh = someNew(known, poolSize, candidates, seed);
-    const isFresh = new Set(fresh);
-    const drawnBy = (item: ItemIndex) => (isFresh.has(item) ? 0 : scoreOf(item)); // the model knows no more than the mean
-    const pool = [...rare.filter((item) => !isFresh.has(item)), ...fresh];
-    list = withDrawn(list, drawItems(pool, explored.length, { scoreOf: drawnBy, seed }), explored);
-  }
-  let batch = pool;
-  const nextBatch = (isWanted: (item: ItemIndex) => boolean) => {
-    if (batch.length < poolSize) return [];
-    // Items above the last batch's end are in the list or have no room, so they are left out without a test.
-    const ceiling = scores[batch.at(-1)!];
-    batch = bestOf(scores, poolSize, (item) => isWanted(item) && isFree(item), among, ceiling);
-    return batch;
-  };
-  return { items: [...pinned, ...fillWithin(caps, places, list, nextBatch)], scoreOf };
+  return { items, scoreOf };
 }
 
 /** The best candidates with few interactions. Only their part of the catalog is scanned. */

@@ -226,7 +226,8 @@ test("caps that reach down to the last brand test each item about once, since fu
   };
   const shaping = { boosts: [], diversity: 0, exploration: 0, seed: 0, caps, pinned: [], table: null };
   const scores = Float32Array.from({ length: itemCount }, (_, item) => -item);
-  const { items } = shape(scores, brandCount, { isCandidate: () => true, among: itemCount, newCount: 0 }, shaping);
+  const page = { limit: brandCount, offset: 0 };
+  const { items } = shape(scores, page, { isCandidate: () => true, among: itemCount, newCount: 0 }, shaping);
   expect(items).toEqual(Array.from({ length: brandCount }, (_, brand) => brand * perBrand));
   expect(tests).toBeLessThan(2 * itemCount);
 });

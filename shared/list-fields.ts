@@ -1,0 +1,32 @@
+/** The request fields that say which part of a list a call gets, and what the items that the user has seen mean for it. */
+import { z } from "zod";
+import { problemOf, shown } from "./parse-request.ts";
+
+export const OFFSET_MAX = 2000;
+const OFFSET_SENTENCE = `must be an integer from 0 to ${OFFSET_MAX}`;
+
+export const OFFSET_MEANING =
+  `How many items of the list come before this answer, 0 to ${OFFSET_MAX}: with \`limit\`, the next page. For the same version, seed and ` +
+  "history no item is on two pages, and an offset beyond the end gives an empty list. Caps and pins hold for all pages together. With " +
+  "`diversity` or `exploration` each page is made from the best items that the pages before it leave, so `offset` must be a multiple " +
+  "of `limit`, the same for every page.";
+
+export const ListFields = {
+  offset: z
+    .int({ error: (issue) => `${OFFSET_SENTENCE}, found ${shown(issue.input)}` })
+    .min(0, OFFSET_SENTENCE)
+    .max(OFFSET_MAX, OFFSET_SENTENCE)
+    .optional()
+    .meta({ description: `${OFFSET_MEANING} Default: 0.`, examples: [0] }),
+};
+
+type PageFields = { readonly limit: number } & {
+  readonly [Name in "offset" | "diversity" | "exploration"]?: number | undefined;
+};
+
+/** The offset of a page. Throws Problem where pages of this limit could not continue each other. */
+export function offsetOf({ limit, offset, diversity = 0, exploration = 0 }: PageFields): number | undefined {
+  if (offset === undefined || diversity + exploration === 0 || offset % limit === 0) return offset;
+  const message = `must be a multiple of limit, ${limit}, with diversity or exploration, found ${offset}`;
+  throw problemOf([{ pointer: "/offset", code: "invalid_parameter", message }]);
+}

@@ -1,0 +1,88 @@
+/** `offset` on the real Worker: right, wrong and hostile. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+
+let edge: EdgeWorld;
+beforeAll(async () => {
+  edge = await startEdge();
+  await edge.publish();
+});
+afterAll(() => edge.stop());
+
+const RANK = "/v0/models/shop/rank";
+const SIMILAR = "/v0/models/shop/similar_items";
+const listOf = async (body: object, path = RANK) => (await (await edge.call(path, { body })).json()) as string[];
+const ofQuery = async (query: string, path = RANK) => (await (await edge.call(`${path}?${query}`)).json()) as string[];
+
+test.each([
+  [RANK, { user_id: "ann" }],
+  [RANK, {}],
+  [RANK, { interactions: [{ item_id: "i7" }], max_per_value: { category: 3 }, pinned: ["i2", "i4"] }],
+  [RANK, { item_ids: ["i7", "i1", "i3", "i4", "i5"] }],
+  [SIMILAR, { item_id: "i3" }],
+])("%s: the pages of %j are its list", async (path, fields) => {
+  const whole = await listOf({ ...fields, limit: 500 }, path);
+  expect(whole.length).toBeGreaterThan(3);
+  for (const limit of [1, 2, 3]) {
+    const pages: string[] = [];
+    for (let offset = 0; offset < whole.length; offset += limit)
+      pages.push(...(await listOf({ ...fields, limit, offset }, path)));
+    expect(pages).toEqual(whole);
+  }
+});
+
+test("diversity and exploration: no item is on two pages, and all are on one", async () => {
+  const fields = { diversity: 0.5, exploration: 0.3, limit: 3 };
+  const pages = await Promise.all([0, 3, 6].map((offset) => listOf({ ...fields, offset })));
+  expect(pages[0]).toEqual(await listOf(fields));
+  expect(pages.flat().sort()).toEqual((await listOf({ limit: 500 })).sort());
+});
+
+test("an offset beyond the end is an empty list, also by GET and with details", async () => {
+  expect(await listOf({ offset: 8 })).toEqual([]);
+  expect(await ofQuery("offset=2000&limit=500")).toEqual([]);
+  expect(await ofQuery("item_id=i3&offset=2000", SIMILAR)).toEqual([]);
+  expect(await listOf({ user_id: "ann", offset: 2000, return: ["scores", "reasons", "metadata"] })).toMatchObject({
+    items: [],
+  });
+  expect(await ofQuery("user_id=ann&limit=2&offset=2")).toEqual(["i4", "i5"]);
+});
+
+test("scores and reasons are those of the page's items", async () => {
+  const fields = { user_id: "ann", return: ["scores", "reasons"] };
+  const itemsOf = async (page: object) =>
+    ((await listOf({ ...fields, ...page })) as unknown as { items: object[] }).items;
+  expect(await itemsOf({ limit: 2, offset: 3 })).toEqual((await itemsOf({ limit: 5 })).slice(3));
+});
+
+test.each([-1, 2001, 1.5, 1e9, "3", null, true, [3], {}])("an offset of %j is refused", async (offset) => {
+  for (const [path, more] of [
+    [RANK, {}],
+    [SIMILAR, { item_id: "i3" }],
+  ] as const) {
+    const answer = await edge.call(path, { body: { ...more, offset } });
+    const problem = await answer.json();
+    expect([answer.status, problem]).toEqual([
+      400,
+      expect.objectContaining({ code: "invalid_parameter", errors: [expect.objectContaining({ pointer: "/offset" })] }),
+    ]);
+  }
+});
+test.each(["-1", "2001", "1e2", "", "0x10", "03", "NaN"])("offset=%s is refused, never coerced", async (offset) => {
+  const answer = await edge.call(`${RANK}?offset=${offset}`);
+  expect([answer.status, await answer.json()]).toMatchObject([400, { errors: [{ pointer: "/offset" }] }]);
+});
+
+test.each([{ diversity: 0.5 }, { exploration: 0.1 }])(
+  "with %j an offset between two pages is refused",
+  async (shaping) => {
+    const answer = await edge.call(RANK, { body: { ...shaping, limit: 3, offset: 4 } });
+    expect([answer.status, await answer.json()]).toMatchObject([
+      400,
+      {
+        code: "invalid_parameter",
+        errors: [{ pointer: "/offset", message: expect.stringContaining("multiple of limit, 3") }],
+      },
+    ]);
+  },
+);
