@@ -1,0 +1,152 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { parseEnv } from "node:util";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { unstable_readConfig as readConfig } from "wrangler";
+import { BUCKET, WORKER } from "../../../trainer/deploy/deployment.ts";
+import { ACCOUNT, openStandIn, TOKEN_VALUE } from "./stand-in.ts";
+
+let cloud: Awaited<ReturnType<typeof openStandIn>>;
+beforeEach(async () => {
+  cloud = await openStandIn();
+});
+afterEach(() => cloud.close());
+
+/** Runs the command as a process. */
+async function deploy(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  const { CLOUDFLARE_API_TOKEN: _, CLOUDFLARE_ACCOUNT_ID: __, FORWARD_SECRET: ___, ...own } = process.env;
+  const address = args.includes("--no-public-url") ? [] : ["--public-url", cloud.url];
+  const given = ["--settings", join(cloud.dir, "cloudflare.env"), "--wait", "0", ...address];
+  return await new Promise((resolve) =>
+    execFile(
+      process.execPath,
+      ["trainer/deploy/deploy-cli.ts", ...args.filter((arg) => arg !== "--no-public-url"), ...given],
+      { env: { ...own, ...cloud.environment } },
+      (error, out, err) => resolve({ code: error ? Number(error.code) : 0, out, err }),
+    ),
+  );
+}
+
+const written = async () => parseEnv(await readFile(join(cloud.dir, "cloudflare.env"), "utf8"));
+
+test("the names are those of wrangler.toml", () => {
+  const config = readConfig({ config: "wrangler.toml" }, { hideWarnings: true });
+  expect([config.name, config.r2_buckets[0]!.bucket_name]).toEqual([WORKER, BUCKET]);
+});
+
+test("the first run makes everything, and a second one changes nothing but the upload", async () => {
+  const first = await deploy();
+  expect(first).toMatchObject({ code: 0, err: "" });
+  expect(first.out).toContain("plan: workers_paid");
+  expect(first.out).toContain("bucket: made shortlist-models");
+  expect(first.out).toContain("check: the key is valid; no trainer answers yet");
+  expect(cloud.state.changes).toEqual([
+    "POST /r2/buckets",
+    "PUT /r2/buckets/shortlist-models/lifecycle",
+    "POST /tokens",
+  ]);
+  const resources = { [`com.cloudflare.edge.r2.bucket.${ACCOUNT}_default_shortlist-models`]: "*" };
+  expect(cloud.state.tokens[0]!.policies).toEqual([{ effect: "allow", permission_groups: [{ id: "g1" }], resources }]);
+  const settings = await written();
+  expect(settings.SHORTLIST_S3_SECRET_ACCESS_KEY).toBe(createHash("sha256").update(TOKEN_VALUE).digest("hex"));
+  expect((await stat(join(cloud.dir, "cloudflare.env"))).mode & 0o777).toBe(0o600);
+  expect((await cloud.worker())!.secrets.FORWARD_SECRET).toBe(settings.FORWARD_SECRET);
+  expect((await cloud.worker())!.account).toBe(ACCOUNT);
+  for (const secret of [settings.FORWARD_SECRET, settings.SHORTLIST_API_KEY, settings.SHORTLIST_S3_SECRET_ACCESS_KEY])
+    expect(first.out).not.toContain(secret);
+
+  cloud.state.changes = [];
+  cloud.state.models = ["shop"];
+  const second = await deploy("--trainer-url", "https://trainer.example");
+  expect(second).toMatchObject({ code: 0, err: "" });
+  expect(cloud.state.changes).toEqual([]);
+  expect(await written()).toEqual({ ...settings, TRAINER_URL: "https://trainer.example" });
+  expect((await cloud.worker())!.args).toContain("TRAINER_URL:https://trainer.example");
+  expect(second.out).toContain("check: shop: status 200, 2 items");
+
+  await deploy();
+  expect((await cloud.worker())!.args).toContain("TRAINER_URL:https://trainer.example");
+});
+
+test("a dry run says what it would do, and changes nothing", async () => {
+  const { code, out } = await deploy("--dry-run");
+  expect(code).toBe(0);
+  expect(out.match(/would /g)).toHaveLength(7);
+  expect(cloud.state.changes).toEqual([]);
+  expect(await cloud.worker()).toBeNull();
+  await expect(written()).rejects.toThrow("ENOENT");
+});
+
+test.each([
+  "GET /accounts",
+  "GET /r2/buckets/shortlist-models",
+  "POST /r2/buckets",
+  "GET /r2/buckets/shortlist-models/lifecycle",
+  "PUT /r2/buckets/shortlist-models/lifecycle",
+  "wrangler auth",
+  "wrangler deploy",
+  "GET /tokens/permission_groups",
+  "POST /tokens",
+  "R2",
+  "GET /health/ready",
+  "GET /v0/models",
+])("%s fails once: one sentence, and the next run completes", async (step) => {
+  if (step.startsWith("wrangler ")) await cloud.failWrangler(step.split(" ")[1]!);
+  else cloud.state.fails = step;
+  const endpoint = cloud.environment.SHORTLIST_S3_ENDPOINT;
+  if (step === "R2") cloud.environment.SHORTLIST_S3_ENDPOINT = `${cloud.url}/nowhere`;
+  const failed = await deploy();
+  cloud.environment.SHORTLIST_S3_ENDPOINT = endpoint;
+  expect(failed.code).toBe(1);
+  expect(failed.err).not.toContain("    at ");
+  expect(failed.err).toMatch(
+    /^(Could not .*|There is no login: .*|wrangler deploy failed:\nwrangler says no|http:.* (is not ready|answered) .*)\n$/,
+  );
+  expect(await deploy()).toMatchObject({ code: 0, err: "" });
+  expect(cloud.state.tokens).toHaveLength(1);
+});
+
+test("a login that may not make tokens is told how to give credentials", async () => {
+  cloud.state.mayMakeTokens = false;
+  const refused = await deploy();
+  expect(refused.code).toBe(1);
+  expect(refused.err).toContain("Account API Tokens Write");
+  expect(refused.err).toContain("set SHORTLIST_S3_ACCESS_KEY_ID and SHORTLIST_S3_SECRET_ACCESS_KEY");
+  const given = { SHORTLIST_S3_ACCESS_KEY_ID: "t1", SHORTLIST_S3_SECRET_ACCESS_KEY: "s" };
+  Object.assign(cloud.environment, given);
+  expect(await deploy()).toMatchObject({ code: 0 });
+  expect(await written()).toMatchObject(given);
+});
+
+test("the address is that of workers.dev, or the domain; a running trainer's secret is kept", async () => {
+  const secret = "the-secret-of-a-trainer-that-runs-already";
+  Object.assign(cloud.environment, { FORWARD_SECRET: secret });
+  const out = (await deploy("--dry-run", "--no-public-url")).out;
+  expect(out).toContain("would note https://shortlist-edge.acme.workers.dev");
+  expect(await deploy("--domain", "rank.acme.example")).toMatchObject({ code: 0 });
+  expect((await cloud.worker())!.args.slice(-2)).toEqual(["--domain", "rank.acme.example"]);
+  expect((await cloud.worker())!.secrets).toEqual({ FORWARD_SECRET: secret });
+});
+
+test("destroy says what is lost, asks, and removes everything", async () => {
+  await deploy();
+  const dry = await deploy("destroy", "--dry-run");
+  expect(dry.out).toContain("Durable Objects: events of the last days");
+  const unsure = await deploy("destroy");
+  expect(unsure).toMatchObject({ code: 1, err: "Nothing was removed: give --yes, or answer on a terminal.\n" });
+  expect(cloud.state.hasBucket).toBe(true);
+  cloud.state.fails = "DELETE /r2/buckets/shortlist-models";
+  expect((await deploy("destroy", "--yes")).code).toBe(1);
+  expect(await deploy("destroy", "--yes")).toMatchObject({ code: 0, err: "" });
+  expect(await cloud.worker()).toBeNull();
+  expect(cloud.state).toMatchObject({ hasBucket: false, tokens: [] });
+  expect(Object.keys(await written())).not.toContain("SHORTLIST_S3_ACCESS_KEY_ID");
+  expect(await deploy()).toMatchObject({ code: 0 });
+});
+
+test("wrong flags are one sentence", async () => {
+  for (const args of [["--trainer-url", "http://trainer"], ["--domain", "x"], ["--nothing"], ["remove"]])
+    expect(await deploy(...args)).toMatchObject({ code: 1, out: "", err: expect.stringMatching(/^.*\n$/) });
+});
