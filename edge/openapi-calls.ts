@@ -9,7 +9,7 @@ import {
   SimilarBody,
 } from "../shared/api.ts";
 import { EVENTS_BODY_BYTES_MAX, EventsBody } from "../shared/events/event.ts";
-import { OFFSET_MAX, OFFSET_MEANING } from "../shared/list-fields.ts";
+import { OFFSET_MAX, OFFSET_MEANING, RankListFields, SEEN_MEANING, STRATEGY_MEANING } from "../shared/list-fields.ts";
 import { ModelName } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
 import { Detail, RETURN_MAX } from "../shared/shaping-fields.ts";
@@ -49,6 +49,9 @@ const ITEM = { ...query("item_id", IdInQuery, "The item's id."), isRequired: tru
 const Limit = z.int().min(1).max(RANK_LIMIT_MAX).default(RANK_LIMIT_DEFAULT);
 const LIMIT = query("limit", Limit, "The largest number of ids.");
 const OFFSET = query("offset", z.int().min(0).max(OFFSET_MAX).default(0), OFFSET_MEANING);
+const SESSION = query("session_id", IdInQuery, "Who an anonymous caller is, for experiments.");
+const SEEN = query("seen", RankListFields.seen.unwrap(), SEEN_MEANING);
+const STRATEGY = query("strategy", RankListFields.strategy.unwrap(), STRATEGY_MEANING);
 const RETURN = query(
   "return",
   z
@@ -77,7 +80,7 @@ export const CALLS: readonly Call[] = [
       "left out. A model whose only connector is Events answers from its first positive event on: before its first version with the " +
       "items of the most users, counted seconds ago, which have no attributes.",
     scope: "rank",
-    parameters: [USER, LIMIT, OFFSET, RETURN, SCENARIO, ITEM_IDS],
+    parameters: [USER, SESSION, LIMIT, OFFSET, SEEN, STRATEGY, RETURN, SCENARIO, ITEM_IDS],
     answers: [RANKED],
     problems: ["invalid_parameter", "unknown_field", ...RANK_FAULTS],
   },

@@ -10,7 +10,7 @@ import {
 } from "./filter/parse-filter.ts";
 import { Id, textFault } from "./id-schema.ts";
 import type { ItemId, UserId } from "./ids.ts";
-import { ListFields, offsetOf } from "./list-fields.ts";
+import { ListFields, offsetOf, RankListFields, seenOf } from "./list-fields.ts";
 import { ModelStatus } from "./live-pointer.ts";
 import { ERRORS_MAX, type ParseOptions, parseWith, pointerStep, problemOf, shown } from "./parse-request.ts";
 import type { ProblemPart } from "./problem.ts";
@@ -84,6 +84,7 @@ export const RankBody = CommonFields.extend({
         "with `session_id` they take its place.",
       examples: [[{ item_id: "i3" }, { item_id: "i8" }]],
     }),
+  ...RankListFields,
   session_id: Id.optional().meta({
     description: "Who an anonymous caller is, so that an experiment always gives the caller the same arm.",
   }),
@@ -102,7 +103,7 @@ export const RankBody = CommonFields.extend({
 export const SimilarBody = CommonFields.extend({ item_id: Id });
 
 const IN_QUERY = { user_id: true, limit: true, offset: true, return: true, scenario: true } as const;
-const RankQuery = RankBody.pick({ ...IN_QUERY, session_id: true, item_ids: true });
+const RankQuery = RankBody.pick({ ...IN_QUERY, session_id: true, seen: true, strategy: true, item_ids: true });
 const SimilarQuery = SimilarBody.pick({ ...IN_QUERY, item_id: true });
 
 /** A rank request without its time. */
@@ -140,7 +141,8 @@ function withDefaults(body: unknown, defaults: CallDefaults | undefined): unknow
   return { ...others, ...(body as object) };
 }
 
-type ParsedFields = z.output<typeof CommonFields> & Partial<Pick<z.output<typeof RankBody>, "item_ids" | "session_id">>;
+type ParsedFields = z.output<typeof CommonFields> &
+  Partial<Pick<z.output<typeof RankBody>, "item_ids" | "session_id" | "seen" | "strategy">>;
 
 function parametersOf(parsed: ParsedFields, defaults?: CallDefaults): RankParameters {
   const lacksDefaults = parsed.scenario !== undefined && defaults === undefined;
@@ -153,7 +155,8 @@ function parametersOf(parsed: ParsedFields, defaults?: CallDefaults): RankParame
     offset: lacksDefaults ? parsed.offset : offsetOf(parsed),
     session: [],
     filter: filters.length > 1 ? { kind: "and", of: filters } : filters[0],
-    excludeSeen: parsed.exclude_seen ?? parsed.item_ids === undefined,
+    ...seenOf(parsed),
+    ...(parsed.strategy === "popular" && { strategy: parsed.strategy }),
     itemIds: parsed.item_ids as readonly ItemId[] | undefined,
     shaping: shapingOf(parsed),
     scenario: parsed.scenario,

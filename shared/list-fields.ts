@@ -30,3 +30,31 @@ export function offsetOf({ limit, offset, diversity = 0, exploration = 0 }: Page
   const message = `must be a multiple of limit, ${limit}, with diversity or exploration, found ${offset}`;
   throw problemOf([{ pointer: "/offset", code: "invalid_parameter", message }]);
 }
+
+export const SEEN_MEANING =
+  "What becomes of items that the user has seen: `exclude` leaves them out, `include` does not, and `only` ranks what the user has " +
+  "chosen before and may want again, by how often and how lately. Default: exclude, but include with `item_ids`.";
+export const STRATEGY_MEANING = "`popular` ranks popular items, whoever asks. Default: `auto`.";
+
+/** The fields of a call for a list that is no list of similar items. */
+export const RankListFields = {
+  seen: z.enum(["exclude", "include", "only"]).optional().meta({ description: SEEN_MEANING }),
+  strategy: z.enum(["auto", "popular"]).optional().meta({ description: STRATEGY_MEANING }),
+};
+
+type SeenFields = {
+  readonly seen?: "exclude" | "include" | "only" | undefined;
+  readonly exclude_seen?: boolean | undefined;
+  readonly item_ids?: readonly unknown[] | undefined;
+};
+
+/** Whether seen items are left out, and whether only chosen ones are ranked. Throws Problem where both fields contradict each other. */
+export function seenOf({ seen, exclude_seen, item_ids }: SeenFields) {
+  if (seen === undefined) return { excludeSeen: exclude_seen ?? item_ids === undefined };
+  const excludeSeen = seen === "exclude";
+  if (exclude_seen !== undefined && exclude_seen !== excludeSeen) {
+    const message = `contradicts exclude_seen, which is ${exclude_seen}; send only one of them`;
+    throw problemOf([{ pointer: "/seen", code: "invalid_parameter", message }]);
+  }
+  return { excludeSeen, ...(seen === "only" && { onlyChosen: true }) };
+}

@@ -2,6 +2,7 @@ import type { Filter } from "./filter/parse-filter.ts";
 import { type ReferenceValues, resolveFilter } from "./filter/resolve-filter.ts";
 import type { ItemId, ItemIndex } from "./ids.ts";
 import { Problem } from "./problem.ts";
+import { chosenAgain } from "./rank/chosen-again.ts";
 import { compileShaping, type Shaping } from "./rank/compile-shaping.ts";
 import { placeAlike, withNewItems } from "./rank/new-items.ts";
 import { type Reason, reasonItemsMax, reasonsFor } from "./rank/reasons.ts";
@@ -20,6 +21,8 @@ export type RankRequest = ReferenceSources & {
   readonly session: readonly ItemId[];
   readonly filter: Filter | undefined;
   readonly excludeSeen: boolean;
+  /** Ranks what the user has chosen before, for the user to choose it again. */
+  readonly onlyChosen?: boolean | undefined;
   /** Epoch seconds, for the ages of the history. */
   readonly nowSeconds: number;
   /** Only these items are ranked. Absent: the whole catalog. */
@@ -59,33 +62,31 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const { similarTo } = request;
   const session = similarTo === undefined ? knownOf(request.session, snapshot) : [itemOf(similarTo, snapshot)];
   const learnt = session.filter((item) => item < snapshot.itemCount);
-  const scored =
-    similarTo === undefined
-      ? request.strategy === "popular"
-        ? POPULAR
-        : await scoreForUser({ record, session: learnt, nowSeconds: request.nowSeconds }, snapshot)
-      : await scoreLikeness(session[0]!, snapshot);
+  const user = { record, session: learnt, nowSeconds: request.nowSeconds };
+  const again = request.onlyChosen ? scoreChosen({ ...user, session }, snapshot) : undefined;
+  const scored = again ?? (await scoreOthers(request, { user, session }, snapshot));
   const { history, strategy } = scored;
   const { itemCount, newCount = 0 } = snapshot;
-  const scores = scored.scores && withNewItems(scored.scores, snapshot);
+  const scores = again?.scores ?? (scored.scores && withNewItems(scored.scores, snapshot));
   // Likeness by attribute values has scores for new items already.
   if (similarTo !== undefined && scores && scores !== scored.scores) placeAlike(scores, session[0]!, snapshot);
 
-  const mayRepeat = similarTo === undefined && snapshot.sessions?.repeats;
+  const mayRepeat = again !== undefined || (similarTo === undefined && snapshot.sessions?.repeats);
   const inSession = new Set(mayRepeat ? [] : session);
   const isSeen = (item: ItemIndex) => request.excludeSeen && (record?.hasSeen(item) ?? false);
   // The filter comes first: one that passes few items decides for most, so the other tests run rarely.
   const isOpen = (item: ItemIndex) => isMatch(item) && !inSession.has(item) && !isSeen(item);
   const { isHidden } = snapshot;
   const isCandidate = isHidden ? (item: ItemIndex) => !isHidden(item) && isOpen(item) : isOpen;
-  const among = given ?? itemCount + newCount;
+  const chosen = again && new Set(again.chosen.filter((item) => given?.has(item) ?? true));
+  const among = chosen ?? given ?? itemCount + newCount;
   const candidates = { isCandidate, among, newCount };
   const { limit, offset = 0 } = request;
   const shaped = shaping && shape(scores ?? popular(snapshot), { limit, offset }, candidates, shaping);
   const upToEnd = shaped?.items ?? bestOf(scores, offset + limit, isCandidate, among);
   const items = offset > 0 ? upToEnd.slice(offset) : upToEnd;
   const reasons = async () => {
-    if (strategy === "popular") return items.map(() => []); // no history led to the list
+    if (strategy === "popular" || again) return items.map(() => []); // no history led to the list
     return reasonsFor(items, history, snapshot, shaping?.boosts.length ? undefined : scores);
   };
   return {
@@ -130,6 +131,25 @@ type Scored = {
 };
 
 const POPULAR: Scored = { scores: undefined, history: { items: [], agesDays: [] }, strategy: "popular" };
+
+/** Scores by likeness to an item, by popularity alone, or for the user. */
+async function scoreOthers(
+  { similarTo, strategy }: RankRequest,
+  { user, session }: { readonly user: UserState; readonly session: readonly ItemIndex[] },
+  snapshot: Snapshot,
+): Promise<Scored> {
+  if (similarTo !== undefined) return scoreLikeness(session[0]!, snapshot);
+  return strategy === "popular" ? POPULAR : scoreForUser(user, snapshot);
+}
+
+/** Scores for what the user has chosen, and these items. */
+function scoreChosen({ record, session, nowSeconds }: UserState, snapshot: Snapshot): Scored & { chosen: ItemIndex[] } {
+  const history = historyOf(record, session, { nowSeconds, historyMax: Number.POSITIVE_INFINITY });
+  const { itemCount, newCount = 0 } = snapshot;
+  const again = chosenAgain(history, itemCount + newCount);
+  snapshot.onTable?.(again.scores);
+  return { ...again, history, strategy: strategyOf(record, session, snapshot) };
+}
 
 type UserState = {
   readonly record: UserRecord | undefined;

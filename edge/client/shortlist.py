@@ -39,6 +39,8 @@ class BareSimilarItemsFields(TypedDict, total=False):
 class BareRankFields(BareSimilarItemsFields, total=False):
     interactions: Sequence[Mapping[str, Id]]
     session_id: Id
+    seen: Literal["exclude", "include", "only"]
+    strategy: Literal["auto", "popular"]
     item_ids: Sequence[Id]
 
 

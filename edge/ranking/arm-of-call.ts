@@ -8,12 +8,14 @@ export type Part = { readonly experiment: RunningExperiment; readonly arm: Runni
 
 /**
  * Undefined if the call takes no part: it is for similar items, says neither who the user nor which the session is, or names a scenario
- * itself although the arms differ in theirs.
+ * or a strategy itself although the arms differ in theirs.
  */
 export function partOf({ experiment }: Pick<LiveVersion, "experiment">, sent: RankParameters): Part | undefined {
   const unit = sent.userId ?? sent.sessionId;
   if (experiment === undefined || unit === undefined || sent.similarTo !== undefined) return undefined;
-  if (sent.scenario !== undefined && experiment.arms.some(({ scenario }) => scenario !== null)) return undefined;
+  const isOwn = (name: "scenario" | "strategy") =>
+    sent[name] !== undefined && experiment.arms.some((arm) => arm[name] !== null);
+  if (isOwn("scenario") || isOwn("strategy")) return undefined;
   return { experiment, arm: armOf(experiment, unit), unit };
 }
 

@@ -1,4 +1,4 @@
-/** `offset` on the real Worker: right, wrong and hostile. */
+/** Which part of which list a call gets (`offset`, `seen`, `strategy`), on the real Worker: right, wrong and hostile. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
@@ -86,3 +86,48 @@ test.each([{ diversity: 0.5 }, { exploration: 0.1 }])(
     ]);
   },
 );
+
+const EVENTS = { meanings: { buy: { label: true, seen: true } }, learnt: {} };
+const buy = (user_id: string, ...items: string[]) =>
+  edge.call("/v0/events", { body: { events: items.map((item_id) => ({ user_id, item_id, type: "buy" })) } });
+
+test("seen: only what the user has chosen, of the version and since, the most often and latest first", async () => {
+  await edge.publish({ modelName: "live", events: EVENTS });
+  const path = "/v0/models/live/rank";
+  expect(await listOf({ user_id: "new", seen: "only" }, path)).toEqual([]);
+  await buy("new", "i5", "i2");
+  await buy("new", "i5");
+  expect(await listOf({ user_id: "new", seen: "only" }, path)).toEqual(["i5", "i2"]);
+  expect(await ofQuery("user_id=new&seen=only&limit=1&offset=1", path)).toEqual(["i2"]);
+  expect(await listOf({ user_id: "new", seen: "only", retrieval: { item_id: { $ne: "i5" } } }, path)).toEqual(["i2"]);
+  expect(await listOf({ user_id: "new", seen: "only", item_ids: ["i1", "i2"] }, path)).toEqual(["i2"]);
+  expect(await listOf({ user_id: "new", seen: "only", pinned: ["i2"] }, path)).toEqual(["i2", "i5"]);
+  expect(await listOf({ user_id: "new" }, path)).not.toContain("i5");
+  expect(await listOf({ user_id: "new", seen: "include" }, path)).toContain("i5");
+  await edge.call("/v0/models/live/items", { method: "PATCH", body: { items: [{ item_id: "i5", hidden: true }] } });
+  expect(await listOf({ user_id: "new", seen: "only" }, path)).toEqual(["i2"]);
+});
+
+test("popular items, whoever asks, without what the user has seen", async () => {
+  const answer = await edge.call(RANK, { body: { user_id: "ann", strategy: "popular", seen: "include" } });
+  expect(answer.headers.get("x-rank-strategy")).toBe("popular");
+  expect(await answer.json()).toEqual(await listOf({}));
+  const own = await listOf({ user_id: "ann", strategy: "popular" });
+  expect(own).toEqual((await listOf({})).filter((item) => own.includes(item)));
+  expect(own.length).toBeLessThan((await listOf({})).length);
+});
+
+test.each([
+  [{ seen: "all" }, "/seen"],
+  [{ seen: "only", exclude_seen: true }, "/seen"],
+  [{ seen: "exclude", exclude_seen: false }, "/seen"],
+  [{ strategy: "best" }, "/strategy"],
+])("%j is refused", async (fields, pointer) => {
+  const answer = await edge.call(RANK, { body: fields });
+  const { errors } = (await answer.json()) as { errors: { pointer: string }[] };
+  expect([answer.status, errors[0]!.pointer]).toEqual([400, pointer]);
+});
+test("similar items have neither", async () => {
+  for (const fields of [{ seen: "only" }, { strategy: "popular" }])
+    expect((await edge.call(SIMILAR, { body: { item_id: "i1", ...fields } })).status).toBe(400);
+});
