@@ -9,6 +9,7 @@ import { reachThisMachine } from "../no-proxy.ts";
 import { StoreError } from "../store/object-store.ts";
 import { checkEdge } from "./check-edge.ts";
 import { type Cloudflare, cloudflareApi } from "./cloudflare-api.ts";
+import { copyLocal } from "./copy-local.ts";
 import { openDeployFile } from "./deploy-file.ts";
 import type { Deployment } from "./deployment.ts";
 import { destroy } from "./destroy.ts";
@@ -19,6 +20,7 @@ const USAGE = `npm run deploy puts Shortlist into your Cloudflare account. It ca
 
   npm run deploy                     all steps, then calls of the deployed edge
   npm run deploy -- --dry-run        shows what it would do, and changes nothing
+  npm run deploy -- --from-local DIR takes models, keys and stored events of npm run serve along
   npm run deploy -- destroy          removes everything, after it said what is lost (--yes: without asking)
 
   --trainer-url URL   the trainer's https address, once it runs
@@ -36,6 +38,7 @@ const flag = { type: "boolean", default: false } as const;
 const OPTIONS = {
   "trainer-url": text,
   domain: text,
+  "from-local": text,
   customer: { type: "string", default: "main" },
   settings: { type: "string", default: ".shortlist/cloudflare.env" },
   "public-url": text,
@@ -75,7 +78,9 @@ async function main(): Promise<void> {
   const isDryRun = flags["dry-run"];
   if (command === "destroy") return await destroy(deployment, { isDryRun, isConfirmed: flags.yes, print });
   print(`plan: ${await planOf(api, account.id)}`);
-  for (const { name, look, change } of STEPS) {
+  const local = flags["from-local"];
+  const copy = local === undefined ? [] : [copyLocal(resolve(process.env.INIT_CWD ?? process.cwd(), local))];
+  for (const { name, look, change } of [...STEPS, ...copy]) {
     const found = await look(deployment);
     if ("done" in found) print(`${name}: unchanged: ${found.done}`);
     else print(`${name}: ${isDryRun ? `would ${found.wanted}` : await change(deployment)}`);

@@ -1,13 +1,20 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
 import { BUCKET, WORKER } from "../../../trainer/deploy/deployment.ts";
+import { placesIn, ServeSettings, writeServeSettings } from "../../../trainer/serve/serve-settings.ts";
+import { directoryStore } from "../../../trainer/store/directory-store.ts";
+import { storedJson } from "../../../trainer/store/object-store.ts";
 import { ACCOUNT, openStandIn, TOKEN_VALUE } from "./stand-in.ts";
 
+const X = "x".repeat(32);
 let cloud: Awaited<ReturnType<typeof openStandIn>>;
 beforeEach(async () => {
   cloud = await openStandIn();
@@ -144,6 +151,51 @@ test("destroy says what is lost, asks, and removes everything", async () => {
   expect(cloud.state).toMatchObject({ hasBucket: false, tokens: [] });
   expect(Object.keys(await written())).not.toContain("SHORTLIST_S3_ACCESS_KEY_ID");
   expect(await deploy()).toMatchObject({ code: 0 });
+});
+
+test("--from-local copies the bucket of a running service, with new shards and without changed items", async () => {
+  const dir = join(cloud.dir, "service");
+  await writeServeSettings(dir, ServeSettings.parse({ format: 1, port: 1, forward_secret: X, internal_secret: X }));
+  const local = directoryStore(placesIn(dir).objects);
+  const put = (key: string, value: unknown) => local.putIfAbsent(key, Buffer.from(JSON.stringify(value)), "");
+  await put("models/main/shop/live.json", 1);
+  await put("models/main/shop/items/head.bin", 2);
+  await put("customers/main/events/files/1-0/x.gz", 3);
+  await put("customers/main/events/shards.json", {
+    format: 1,
+    generations: [
+      { id: 0, shards: 4 },
+      { id: 1, shards: 8 },
+    ],
+  });
+  const stopped = await deploy("--from-local", dir);
+  expect(stopped).toMatchObject({
+    code: 1,
+    err: `The service must run while it is copied: npm run serve -- --dir ${dir}.\n`,
+  });
+
+  const saved = put("backups/now.json.gz", 4);
+  const trainer = createServer((_, response) => saved.then(() => response.end("{}"))).listen(0, "127.0.0.1");
+  await once(trainer, "listening");
+  const trainer_url = `http://127.0.0.1:${(trainer.address() as AddressInfo).port}`;
+  await mkdir(placesIn(dir).run, { recursive: true });
+  await writeFile(placesIn(dir).running, JSON.stringify({ trainer_url }));
+  const copied = await deploy("--from-local", dir);
+  expect(copied).toMatchObject({ code: 0, err: "" });
+  expect(copied.out).toContain("copy: 3 objects copied, 2 left as they are. Not copied: events of the last minute");
+  const at = async (key: string) => storedJson((await cloud.store.get(key))?.bytes ?? new Uint8Array());
+  expect(await at("models/main/shop/live.json")).toBe(1);
+  expect(await at("backups/now.json.gz")).toBe(4);
+  expect(await at("models/main/shop/items/head.bin")).toBeUndefined();
+  expect(await at("customers/main/events/shards.json")).toMatchObject({ generations: [{ id: 2, shards: 8 }] });
+
+  expect((await deploy("--from-local", dir)).out).toContain("copy: 0 objects copied");
+  await cloud.store.delete("customers/main/events/shards.json");
+  const own = Buffer.from(JSON.stringify({ format: 1, generations: [{ id: 0, shards: 4 }] }));
+  await cloud.store.putIfAbsent("customers/main/events/shards.json", own, "");
+  const refused = await deploy("--from-local", dir);
+  expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("main has events of its own at Cloudflare") });
+  trainer.close();
 });
 
 test("wrong flags are one sentence", async () => {
