@@ -35,7 +35,7 @@ export const RankedItems = z.object({
     }),
   rank_id: z.string(),
   version: z.string(),
-  strategy: z.enum(["personalized", "session", "popular", "similar"]),
+  strategy: z.enum(["personalized", "session", "popular", "newest", "similar"]),
   scenario: z.string().nullable(),
   arm: z.string().nullable(),
   ignored_interactions: z.int(),

@@ -169,7 +169,7 @@ export const RANK_HEADERS = {
   "x-rank-id": textHeader("Names this list: the version and something random. Send it as the rank_id of events."),
   "x-model-version": textHeader("The version that ranked; `none` before the first version of a model of events alone."),
   "x-rank-strategy": textHeader(
-    "personalized (by the stored history or, without any, by the user's attributes), session or popular; similar for similar " +
+    "personalized (by the stored history or, without any, by the user's attributes), session, popular or newest; similar for similar " +
       "items.",
   ),
   "x-arm": textHeader("The arm of the running experiment; absent if the call takes no part in one.", false),

@@ -156,7 +156,7 @@ function parametersOf(parsed: ParsedFields, defaults?: CallDefaults): RankParame
     session: [],
     filter: filters.length > 1 ? { kind: "and", of: filters } : filters[0],
     ...seenOf(parsed),
-    ...(parsed.strategy === "popular" && { strategy: parsed.strategy }),
+    ...(parsed.strategy !== undefined && parsed.strategy !== "auto" && { strategy: parsed.strategy }),
     itemIds: parsed.item_ids as readonly ItemId[] | undefined,
     shaping: shapingOf(parsed),
     scenario: parsed.scenario,

@@ -1,4 +1,4 @@
-import type { Label } from "./model-spec.ts";
+import type { Label } from "./label.ts";
 
 /** What is known of the values in a column of labels. Values that are no finite numbers are left out, except in `rows`. */
 export type LabelFacts = {

@@ -34,12 +34,14 @@ export function offsetOf({ limit, offset, diversity = 0, exploration = 0 }: Page
 export const SEEN_MEANING =
   "What becomes of items that the user has seen: `exclude` leaves them out, `include` does not, and `only` ranks what the user has " +
   "chosen before and may want again, by how often and how lately. Default: exclude, but include with `item_ids`.";
-export const STRATEGY_MEANING = "`popular` ranks popular items, whoever asks. Default: `auto`.";
+export const STRATEGY_MEANING =
+  "`popular` ranks popular items and `newest` the newest ones, whoever asks; the model names the time of items in " +
+  "`schema.item.created_at`. Default: `auto`.";
 
 /** The fields of a call for a list that is no list of similar items. */
 export const RankListFields = {
   seen: z.enum(["exclude", "include", "only"]).optional().meta({ description: SEEN_MEANING }),
-  strategy: z.enum(["auto", "popular"]).optional().meta({ description: STRATEGY_MEANING }),
+  strategy: z.enum(["auto", "popular", "newest"]).optional().meta({ description: STRATEGY_MEANING }),
 };
 
 type SeenFields = {

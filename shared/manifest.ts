@@ -112,6 +112,8 @@ const ManifestObject = z.object({
   item_id_type: z.enum(["string", "integer"]),
   /** Name of the item id column: filterable like an attribute. */
   item_id_column: z.string().max(128),
+  /** Name of the attribute that orders lists of the newest items. Absent: there are no such lists. Older readers ignore it. */
+  item_created_at: z.string().max(128).optional(),
   item_count: z.int().nonnegative(),
   /** Changes of items' values before this time, in epoch seconds, no longer hold: the source is newer. Absent: all hold. */
   changes_from: z.int().optional(),

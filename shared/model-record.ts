@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { Label } from "./label.ts";
 import { ModelStatus } from "./live-pointer.ts";
-import { Label, ModelSchema, Objective } from "./model-spec.ts";
+import { ModelSchema, Objective } from "./model-spec.ts";
 
 export const TrainingState = z.enum(["IDLE", "SCHEDULED", "FETCHING", "TRAINING", "EVALUATING", "DEPLOYING", "FAILED"]);
 export type TrainingState = z.infer<typeof TrainingState>;

@@ -5,6 +5,7 @@ import { Problem } from "./problem.ts";
 import { chosenAgain } from "./rank/chosen-again.ts";
 import { compileShaping, type Shaping } from "./rank/compile-shaping.ts";
 import { placeAlike, withNewItems } from "./rank/new-items.ts";
+import { newestScores } from "./rank/newest.ts";
 import { type Reason, reasonItemsMax, reasonsFor } from "./rank/reasons.ts";
 import { callValues, type ReferenceSources } from "./rank/reference-values.ts";
 import { popularityScores } from "./rank/score-scale.ts";
@@ -29,14 +30,14 @@ export type RankRequest = ReferenceSources & {
   readonly itemIds?: readonly ItemId[] | undefined;
   /** Absent: the list is in the order of the scores. */
   readonly shaping?: Shaping | undefined;
-  /** Ranks popular items, whoever asks. */
-  readonly strategy?: "popular" | undefined;
+  /** Ranks popular or the newest items, whoever asks. */
+  readonly strategy?: "popular" | "newest" | undefined;
   /** What the answer has besides the items. */
   readonly wanted?: { readonly scores: boolean; readonly reasons: boolean } | undefined;
 };
 
 /** `personalized` means by the stored history or, without one, by the user's attribute values. */
-export type RankStrategy = "personalized" | "session" | "popular" | "similar";
+export type RankStrategy = "personalized" | "session" | "popular" | "newest" | "similar";
 
 export type RankAnswer = {
   readonly items: ItemIndex[];
@@ -67,7 +68,7 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const scored = again ?? (await scoreOthers(request, { user, session }, snapshot));
   const { history, strategy } = scored;
   const { itemCount, newCount = 0 } = snapshot;
-  const scores = again?.scores ?? (scored.scores && withNewItems(scored.scores, snapshot));
+  const scores = scored.scores && withNewItems(scored.scores, snapshot);
   // Likeness by attribute values has scores for new items already.
   if (similarTo !== undefined && scores && scores !== scored.scores) placeAlike(scores, session[0]!, snapshot);
 
@@ -86,7 +87,7 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const upToEnd = shaped?.items ?? bestOf(scores, offset + limit, isCandidate, among);
   const items = offset > 0 ? upToEnd.slice(offset) : upToEnd;
   const reasons = async () => {
-    if (strategy === "popular" || again) return items.map(() => []); // no history led to the list
+    if (strategy === "popular" || strategy === "newest" || again) return items.map(() => []); // no history led to the list
     return reasonsFor(items, history, snapshot, shaping?.boosts.length ? undefined : scores);
   };
   return {
@@ -132,14 +133,21 @@ type Scored = {
 
 const POPULAR: Scored = { scores: undefined, history: { items: [], agesDays: [] }, strategy: "popular" };
 
-/** Scores by likeness to an item, by popularity alone, or for the user. */
+/** Scores by likeness to an item, by popularity or age alone, or for the user. */
 async function scoreOthers(
   { similarTo, strategy }: RankRequest,
   { user, session }: { readonly user: UserState; readonly session: readonly ItemIndex[] },
   snapshot: Snapshot,
 ): Promise<Scored> {
   if (similarTo !== undefined) return scoreLikeness(session[0]!, snapshot);
+  if (strategy === "newest") return scoreNewest(user, snapshot);
   return strategy === "popular" ? POPULAR : scoreForUser(user, snapshot);
+}
+
+function scoreNewest({ nowSeconds }: UserState, snapshot: Snapshot): Scored {
+  const scores = newestScores(snapshot, nowSeconds);
+  snapshot.onTable?.(scores);
+  return { ...POPULAR, scores, strategy: "newest" };
 }
 
 /** Scores for what the user has chosen, and these items. */

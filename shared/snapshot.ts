@@ -38,6 +38,8 @@ export type Snapshot = {
   readonly personalizes?: boolean;
   /** Present for a model that learns from sessions: a session is then scored alone, without the stored history. */
   readonly sessions?: SessionRules | undefined;
+  /** The attribute that orders the newest items. */
+  readonly itemCreatedAt?: string | undefined;
   /** Item attributes; null or absent if the version has none. */
   readonly attributes?: AttributeTable | null | undefined;
   /** Absent in versions that were published without it. */

@@ -40,7 +40,7 @@ class BareRankFields(BareSimilarItemsFields, total=False):
     interactions: Sequence[Mapping[str, Id]]
     session_id: Id
     seen: Literal["exclude", "include", "only"]
-    strategy: Literal["auto", "popular"]
+    strategy: Literal["auto", "popular", "newest"]
     item_ids: Sequence[Id]
 
 

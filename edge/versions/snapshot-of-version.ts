@@ -29,6 +29,7 @@ export function snapshotOf(
       historyMax: manifest.model.history_max,
       personalizes: manifest.model.method !== POPULARITY,
       sessions: manifest.sessions,
+      itemCreatedAt: manifest.item_created_at,
       indexOf: catalog.indexOf,
       idAt: catalog.idAt,
       userRecord: async () => record,

@@ -1,5 +1,7 @@
 /** Which part of which list a call gets (`offset`, `seen`, `strategy`), on the real Worker: right, wrong and hostile. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { AttributeColumn } from "../../shared/attributes.ts";
+import { shopDataset } from "../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
 let edge: EdgeWorld;
@@ -130,4 +132,34 @@ test.each([
 test("similar items have neither", async () => {
   for (const fields of [{ seen: "only" }, { strategy: "popular" }])
     expect((await edge.call(SIMILAR, { body: { item_id: "i1", ...fields } })).status).toBe(400);
+});
+
+test("the newest items first, with changed times, and items without a time last", async () => {
+  const shop = shopDataset();
+  const launched: AttributeColumn = {
+    name: "launched",
+    type: "Timestamp",
+    values: Float64Array.of(5, 3, Number.NaN, 9, 1, 7, 2, 4).map((day) => 1_700_000_000 + 86_400 * day),
+  };
+  const dataset = { ...shop, itemAttributes: [...shop.itemAttributes, launched] };
+  await edge.publish({ modelName: "dated", dataset, itemCreatedAt: "launched" });
+  const path = "/v0/models/dated/rank";
+  const answer = await edge.call(path, { body: { strategy: "newest" } });
+  expect(answer.headers.get("x-rank-strategy")).toBe("newest");
+  expect(await answer.json()).toEqual(["i3", "i5", "i0", "i7", "i1", "i6", "i4", "i2"]);
+  const own = await listOf({ user_id: "ann", strategy: "newest" }, path);
+  expect(own.slice(0, 2)).toEqual(["i3", "i5"]);
+  expect(own).not.toContain("i0"); // ann has chosen it
+  expect(await ofQuery("strategy=newest&limit=2&offset=1", path)).toEqual(["i5", "i0"]);
+  const at = new Date(1e3 * (1_700_000_000 + 86_400 * 20)).toISOString();
+  const items = [{ item_id: "i2", attributes: { launched: at } }];
+  expect((await edge.call("/v0/models/dated/items", { method: "PATCH", body: { items } })).status).toBe(200);
+  expect((await listOf({ strategy: "newest" }, path))[0]).toBe("i2");
+});
+
+test("a version without times of items has no newest ones", async () => {
+  const answer = await edge.call(RANK, { body: { strategy: "newest" } });
+  const { code, errors } = (await answer.json()) as { code: string; errors: { pointer: string; message: string }[] };
+  expect([answer.status, code, errors[0]!.pointer]).toEqual([400, "invalid_parameter", "/strategy"]);
+  expect(errors[0]!.message).toContain("schema.item.created_at");
 });

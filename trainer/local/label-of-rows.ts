@@ -1,7 +1,7 @@
 import { guessEventColumn, guessQuantityColumn } from "../../shared/guess-columns.ts";
 import { guessLabel, type LabelFacts } from "../../shared/guess-label.ts";
 import { positiveTypes, TYPES_MAX } from "../../shared/guess-positive.ts";
-import type { Label } from "../../shared/model-spec.ts";
+import type { Label } from "../../shared/label.ts";
 import { identifier } from "../read/connectors/sql-text.ts";
 import { LocalError } from "./local-error.ts";
 

@@ -38,6 +38,8 @@ export type VersionInput = {
   readonly edgeMemoryBytes?: number;
   /** Changes of items' values before this time, in epoch seconds, do not hold in the version. Absent: all hold. */
   readonly changesFrom?: number | undefined;
+  /** See the manifest's `item_created_at`. */
+  readonly itemCreatedAt?: string | undefined;
   /** Present for a model that learns from sessions. */
   readonly sessions?: SessionRules | undefined;
   /** The events that the model listens to, and which of them the dataset has. Absent: none. */
@@ -73,6 +75,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     created_at: new Date(input.createdAtMs).toISOString(),
     item_id_type: dataset.itemIdType,
     item_id_column: input.itemIdColumn,
+    ...(input.itemCreatedAt !== undefined && { item_created_at: input.itemCreatedAt }),
     item_count: dataset.itemCount,
     ...(dataset.listedCount !== undefined && { listed_count: dataset.listedCount }),
     user_count: users?.userCount ?? 0,

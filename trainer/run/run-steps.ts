@@ -27,6 +27,7 @@ import { bySession } from "../read/dataset/sessions.ts";
 import { type ReadWithinBudget, readWithinBudget } from "../read/pushdown/read-within-budget.ts";
 import { spooledHistories } from "../read/spool/spool-users.ts";
 import { historiesOf } from "../read/spool/user-histories.ts";
+import { StageError } from "../stage/stage-error.ts";
 import type { StageReporter } from "../stage/stage-reporter.ts";
 import type { ModelRef } from "../store/live-pointer-swap.ts";
 import type { ObjectStore } from "../store/object-store.ts";
@@ -106,6 +107,7 @@ export async function readData(run: Run, erased: ErasedUsers | undefined): Promi
   }).catch((error: unknown) => {
     throw orNotEnough(error, spec);
   });
+  checkItemTimes(spec, data.dataset);
   const of = { dataset: data.dataset, itemIdColumn: spec.schema.item.id };
   const misfits = await scenarioWarnings(deps.store, model, of);
   const warnings = [...(events?.warnings ?? []), ...data.summary.warnings, ...misfits];
@@ -121,6 +123,16 @@ export async function readData(run: Run, erased: ErasedUsers | undefined): Promi
     learnt: bySession(dataset, data.sessions),
     memoryMbMax: memoryMbMax - ownMb,
   };
+}
+
+/** Throws StageError unless the attribute that orders the newest items is a time. */
+function checkItemTimes({ schema }: ModelSpec, { itemAttributes }: Dataset): void {
+  const { created_at: name } = schema.item;
+  const type = itemAttributes.find((column) => column.name === name)?.type;
+  if (name === undefined || type === "Timestamp") return;
+  const found = type === undefined ? "the items have no such attribute" : `it is ${type}`;
+  const message = `schema.item.created_at names ${JSON.stringify(name)}, which must be an attribute of the type Timestamp: ${found}`;
+  throw new StageError("checking", "item_created_at_unreadable", message);
 }
 
 /** What the sources had, for the gate of the next version. */
@@ -238,6 +250,7 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
     historyMax: final.fitted.historyMax,
     ...usersOf({ data, selection, final }, salt),
     changesFrom: changesFrom(job.spec, data.readAtMs),
+    itemCreatedAt: job.spec.schema.item.created_at,
     sessions: sessionRules(job.spec),
     events: data.events && { meanings: data.events.meanings, learnt: data.events.marks },
     workDirectory,

@@ -88,3 +88,31 @@ test("with items_lag_hours 0, the version says that its sources are newer than e
   const manifest = await readManifest(store, model, live!.version);
   expect(manifest!.changes_from).toBe(NOW / 1000 + 60 * (runs - 1));
 });
+
+test("the attribute that orders the newest items is in the manifest, if it is a time", async () => {
+  const own = { customer: "acme", modelName: "newest" };
+  await setStatus(store, own, { status: "SCHEDULING", nowMs: NOW });
+  const trainWith = async (created_at: string) => {
+    await writeFile(join(folder, "clicks.csv"), ["user_id,item_id,at,label", ...clicks(400)].join("\n"));
+    const rows = Array.from({ length: 40 }, (_, i) => `i${i},2024-01-${String((i % 28) + 1).padStart(2, "0")},${i}`);
+    await writeFile(join(folder, "items.csv"), ["item_id,launched,size", ...rows].join("\n"));
+    const { outcome } = await trainOnFiles({
+      ...{ model: own, folder, location: "*.csv", store, nowMs: NOW + 60_000 * runs++ },
+      schema: {
+        user: { id: "user_id" },
+        item: { id: "item_id", created_at, source: { query: "SELECT * FROM items" } },
+        interaction: {
+          ...{ created_at: "at", label: { type: "Binary", name: "label" }, source: { query: "SELECT * FROM clicks" } },
+        },
+      },
+      settings: { fitSecondsMax: 1, ignoreGate: true },
+    });
+    return outcome;
+  };
+  const published = await trainWith("launched");
+  expect(published.kind).toBe("published");
+  const { version } = published as { version: string };
+  expect((await readManifest(store, own, version))!.item_created_at).toBe("launched");
+  await expect(trainWith("size")).rejects.toMatchObject({ code: "item_created_at_unreadable" });
+  await expect(trainWith("weight")).rejects.toThrow("the items have no such attribute");
+});

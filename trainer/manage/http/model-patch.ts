@@ -1,6 +1,7 @@
 import { z } from "zod";
+import type { Label } from "../../../shared/label.ts";
 import { isObject, mergePatch } from "../../../shared/merge-patch.ts";
-import { type Label, ModelSpec } from "../../../shared/model-spec.ts";
+import { ModelSpec } from "../../../shared/model-spec.ts";
 import { parseWith, problemOf } from "../../../shared/parse-request.ts";
 import { Problem } from "../../../shared/problem.ts";
 

@@ -1,4 +1,4 @@
-import type { Label } from "../../../shared/model-spec.ts";
+import type { Label } from "../../../shared/label.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { countRejected, describeRejected, type Rejected } from "../rules/reject-reasons.ts";
 import type { Interactions } from "./dataset.ts";

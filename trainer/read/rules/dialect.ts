@@ -1,6 +1,7 @@
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
 import { ID_BYTES_MAX, NULL_WORDS } from "../../../shared/ids.ts";
-import type { Label, ModelSchema } from "../../../shared/model-spec.ts";
+import type { Label } from "../../../shared/label.ts";
+import type { ModelSchema } from "../../../shared/model-spec.ts";
 import type { SourceColumn } from "../connectors/connector.ts";
 import { INTEGERS } from "./column-kinds.ts";
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { EVENTS_QUERY, type Label, type ModelSpec } from "../../../../shared/model-spec.ts";
+import type { Label } from "../../../../shared/label.ts";
+import { EVENTS_QUERY, type ModelSpec } from "../../../../shared/model-spec.ts";
 import { connectMemory } from "../../../fixtures/rows-memory.ts";
 import { readRows, rowsOf, specOf } from "../../../fixtures/rows-spec.ts";
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Label } from "../../../../shared/model-spec.ts";
+import type { Label } from "../../../../shared/label.ts";
 import { jsonRows } from "../../../../trainer/read/connectors/connector.ts";
 import { DISTINCT, type Relation } from "../../../../trainer/read/pushdown/relation.ts";
 import { openRelation } from "../../../../trainer/read/pushdown/source-totals.ts";

@@ -1,6 +1,6 @@
 import { BIGINT, BLOB, BOOLEAN, DATE, DOUBLE, INTEGER, LIST, TIMESTAMP, VARCHAR } from "@duckdb/node-api";
 import { describe, expect, test } from "vitest";
-import type { Label } from "../../../../shared/model-spec.ts";
+import type { Label } from "../../../../shared/label.ts";
 import type { SourceColumn } from "../../../../trainer/read/connectors/connector.ts";
 import { CONNECTOR_TYPES } from "../../../../trainer/read/connectors/connector-config.ts";
 import { sourceTable } from "../../../../trainer/read/pushdown/source-table.ts";

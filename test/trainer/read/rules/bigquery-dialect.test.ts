@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Label } from "../../../../shared/model-spec.ts";
+import type { Label } from "../../../../shared/label.ts";
 import { bigqueryStore, bothReadings, type Store } from "../../../fixtures/pushdown-stores.ts";
 
 let store: Store;

@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Label } from "../../../../shared/model-spec.ts";
+import type { Label } from "../../../../shared/label.ts";
 import { DUCKDB } from "../../../../trainer/read/rules/duckdb-dialect.ts";
 import { bothReadings, type Store } from "../../../fixtures/pushdown-stores.ts";
 import { fileSettings } from "../../../fixtures/real-data.ts";

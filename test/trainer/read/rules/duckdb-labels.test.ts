@@ -1,6 +1,6 @@
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Label } from "../../../../shared/model-spec.ts";
+import type { Label } from "../../../../shared/label.ts";
 import { positiveWord } from "../../../../trainer/read/rules/dialect.ts";
 import { DUCKDB } from "../../../../trainer/read/rules/duckdb-dialect.ts";
 

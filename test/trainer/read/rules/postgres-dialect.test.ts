@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Label } from "../../../../shared/model-spec.ts";
+import type { Label } from "../../../../shared/label.ts";
 import { findPostgres } from "../../../fixtures/postgres-server.ts";
 import { bothReadings, postgresStore, type Store } from "../../../fixtures/pushdown-stores.ts";
 
