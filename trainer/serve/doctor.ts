@@ -6,7 +6,9 @@ import { z } from "zod";
 import { LocalError } from "../local/local-error.ts";
 import { lockState, StateLockedError } from "../manage/state-lock.ts";
 import { reachThisMachine } from "../no-proxy.ts";
-import { readSettings, SettingsError } from "../settings.ts";
+import { readKeySettings, readSettings, SettingsError } from "../settings.ts";
+import { directoryStore } from "../store/directory-store.ts";
+import { s3Store } from "../store/s3-store.ts";
 import {
   type Check,
   type Checked,
@@ -24,6 +26,7 @@ import {
   checkVersion,
   runChecks,
 } from "./checks.ts";
+import { checkCertificate, checkConditions, checkCredentials, checkEgress, checkKeys } from "./expiry-checks.ts";
 import { placesIn, readServeSettings, type ServeSettings } from "./serve-settings.ts";
 
 const USAGE = `npm run doctor looks for what is wrong, and says what to do about it.
@@ -73,8 +76,13 @@ function checksOfTrainer(): Check[] {
     checkDisk(stateDirectory, runs.diskReserveBytes),
     checkBucket(store),
     checkClock(store.endpoint, Date.now),
+    checkConditions(store),
+    checkCredentials(store),
     checkHealth("edge", edgeUrl),
+    checkCertificate(edgeUrl, Date.now),
+    checkEgress(edgeUrl, readKeySettings().egressAddresses),
     checkBackup(store, backupHours, Date.now),
+    checkKeys(s3Store({ ...store, attempts: 1 }), Date.now),
   ];
 }
 
@@ -94,7 +102,7 @@ async function checksOfService(dir: string): Promise<Check[]> {
     checkSecrets(places.settings),
     checkFolders(settings.data_roots),
     checkPort(settings.port, isRunning === true),
-    ...bucketChecks(settings),
+    ...bucketChecks(settings, places.objects),
   ];
   if (isRunning !== true) return [...checks, { name: "service", run: async () => NOT_RUNNING }];
   const jsonIn = async (path: string) => JSON.parse(await readFile(path, "utf8")) as unknown;
@@ -105,20 +113,28 @@ async function checksOfService(dir: string): Promise<Check[]> {
     ...checks,
     checkHealth("trainer", trainer),
     checkHealth("edge", here),
-    ...(local.edge_url === here ? [] : [checkHealth("public address", local.edge_url)]),
+    ...(local.edge_url === here ? [] : publicChecks(local.edge_url)),
     checkModels({ edgeUrl: here, apiKey: local.api_key }, Date.now),
   ];
 }
 
+const publicChecks = (url: string) => [checkHealth("public address", url), checkCertificate(url, Date.now)];
+
 const NOT_RUNNING = { state: "warning", finding: "does not run", remedy: "npm run serve -- --dir DIR" } as const;
 
 /** Objects on the disk have neither credentials nor a clock of their own. */
-function bucketChecks({ objects, environment }: ServeSettings): Check[] {
-  if (objects.kind === "disk") return [];
+function bucketChecks({ objects, environment }: ServeSettings, folder: string): Check[] {
+  if (objects.kind === "disk") return [checkKeys(directoryStore(folder), Date.now)];
   const { endpoint, bucket, region, access_key_id: accessKeyId, secret_access_key: secretAccessKey } = objects;
   const store = { endpoint, bucket, region, accessKeyId, secretAccessKey };
   const hours = Number(environment.SHORTLIST_BACKUP_HOURS ?? DEFAULTS.backupHours);
-  return [checkBucket(store), checkClock(endpoint, Date.now), checkBackup(store, hours, Date.now)];
+  return [
+    checkBucket(store),
+    checkClock(endpoint, Date.now),
+    checkConditions(store),
+    checkBackup(store, hours, Date.now),
+    checkKeys(s3Store({ ...store, attempts: 1 }), Date.now),
+  ];
 }
 
 process.exitCode = await main(process.argv.slice(2));
