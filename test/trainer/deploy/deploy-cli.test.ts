@@ -144,8 +144,19 @@ test("destroy says what is lost, asks, and removes everything", async () => {
   const unsure = await deploy("destroy");
   expect(unsure).toMatchObject({ code: 1, err: "Nothing was removed: give --yes, or answer on a terminal.\n" });
   expect(cloud.state.hasBucket).toBe(true);
-  cloud.state.fails = "DELETE /r2/buckets/shortlist-models";
-  expect((await deploy("destroy", "--yes")).code).toBe(1);
+  for (const call of [
+    "GET /workers/scripts",
+    "GET /r2/buckets/shortlist-models",
+    "DELETE /r2/buckets/shortlist-models",
+  ]) {
+    cloud.state.fails = call;
+    const failed = await deploy("destroy", "--yes");
+    expect(failed).toMatchObject({ code: 1, err: expect.stringMatching(/^Could not .* out of order \(1\)\.\n$/) });
+    if (call.endsWith("scripts")) await cloud.failWrangler("delete");
+    if (call.endsWith("scripts")) expect((await deploy("destroy", "--yes")).err).toContain("wrangler delete failed");
+  }
+  cloud.state.fails = "DELETE /tokens/t1";
+  expect((await deploy("destroy", "--yes")).err).toContain("Could not remove the trainer's token");
   expect(await deploy("destroy", "--yes")).toMatchObject({ code: 0, err: "" });
   expect(await cloud.worker()).toBeNull();
   expect(cloud.state).toMatchObject({ hasBucket: false, tokens: [] });
