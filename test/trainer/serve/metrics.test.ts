@@ -102,8 +102,10 @@ test("the dashboard and the eight alerts name no metric that does not exist", as
 const hasPromtool = spawnSync("promtool", ["--version"]).status === 0;
 test.skipIf(!hasPromtool)("each alert fires in its situation, and not before (promtool)", async () => {
   const folder = await mkdtemp(join(tmpdir(), "alerts-"));
-  const path = join(folder, "alerts.test.yaml");
-  await writeFile(path, (await readFile(SITUATIONS, "utf8")).replace("RULES", RULES));
+  const [rules, path] = [join(folder, "rules.yaml"), join(folder, "alerts.test.yaml")];
+  // promtool compares annotations too, which would stand here a second time.
+  await writeFile(rules, (await readFile(RULES, "utf8")).replaceAll(/^ +annotations:\n( {10}.*\n)+/gm, ""));
+  await writeFile(path, (await readFile(SITUATIONS, "utf8")).replace("RULES", rules));
   expect(execFileSync("promtool", ["test", "rules", path], { encoding: "utf8" })).toContain("SUCCESS");
 });
 if (!hasPromtool) console.log("promtool is not installed, so the alerts are not played.");
