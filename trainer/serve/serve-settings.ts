@@ -9,8 +9,12 @@ import { LocalError } from "../local/local-error.ts";
 
 const port = z.int().min(1).max(65_535);
 
+const FORMAT = 1;
+const Formatted = z.looseObject({ format: z.int() });
+
 export const ServeSettings = z.strictObject({
-  format: z.literal(1),
+  /** Raised by a release whose folder the releases before it cannot open. */
+  format: z.literal(FORMAT),
   /** Where the service listens. On 127.0.0.1, a proxy with a certificate stands before it. */
   host: z.string().default("127.0.0.1"),
   port,
@@ -67,7 +71,13 @@ export async function readServeSettings(dir: string): Promise<ServeSettings> {
   const text = await readFile(path, "utf8").catch((cause) => {
     throw new LocalError(`There is no ${path}: run npm run setup -- --dir ${dir} first.`, { cause });
   });
-  const parsed = ServeSettings.safeParse(jsonOf(text));
+  const written = jsonOf(text);
+  const format = Formatted.safeParse(written).data?.format ?? FORMAT;
+  if (format > FORMAT)
+    throw new LocalError(
+      `A newer release has written ${dir} (format ${format}; this one knows ${FORMAT}): run that release, or restore an older backup.`,
+    );
+  const parsed = ServeSettings.safeParse(written);
   if (parsed.success) return parsed.data;
   const { path: field, message } = parsed.error.issues[0]!;
   throw new LocalError(`${path} is not right: ${field.join(".") || "the file"} ${message}.`);
