@@ -17,8 +17,7 @@ export function expose(
   exposure: Exposure,
   nowMs: number,
 ): void {
-  const known = tables.numberIn("SELECT COUNT(*) AS value FROM experiments WHERE salt = ?", salt);
-  if (known === 0) tables.query("INSERT INTO experiments VALUES (?, ?)", salt, JSON.stringify({ goal, guard }));
+  tables.query("INSERT OR IGNORE INTO experiments VALUES (?, ?)", salt, JSON.stringify({ goal, guard }));
   const { user, arm, revision, at, reached, guarded } = exposure;
   if (isErased(tables, user, nowMs)) return;
   tables.query(

@@ -6,7 +6,7 @@ import type { ExposureCount } from "../../shared/experiment/report.ts";
 import type { RunningExperiment } from "../../shared/experiment/running.ts";
 import type { ItemId, UserId } from "../../shared/ids.ts";
 import type { CallMinute, Counts } from "../live/counts.ts";
-import { sleep, within } from "../reading/waiting.ts";
+import { callObject, type ObjectCall, type ObjectNamespace } from "../reading/call-object.ts";
 
 /** An event before its shard has numbered it. */
 export type NewEvent = Omit<StoredEvent, "user_id" | "seq">;
@@ -72,38 +72,17 @@ export type ShardRpc = {
 };
 
 /** The binding EVENTS. */
-export type ShardNamespace = { getByName(name: string): ShardRpc };
+export type ShardNamespace = ObjectNamespace<ShardRpc>;
 
 /** A shard did not answer in time. */
 export class ShardError extends Error {
   override readonly name = "ShardError";
 }
 
-type ShardCall<T> = {
-  readonly call: (shard: ShardRpc) => Promise<T>;
-  readonly untilMs: number;
-  readonly nowMs: () => number;
-};
-
-const PAUSE_MS = 20;
-
-/** Calls a shard, and repeats a call that fails until the deadline: a deployment restarts all shards. Throws ShardError. */
-export async function callShard<T>(
+/** Calls a shard. Throws ShardError. */
+export const callShard = <T>(
   namespace: ShardNamespace,
   { customer, shard }: ShardPlace,
-  { call, untilMs, nowMs }: ShardCall<T>,
-): Promise<T> {
-  const name = `${customer}/${shard}`;
-  for (let pauseMs = PAUSE_MS; ; pauseMs *= 2) {
-    try {
-      return await within(Math.max(1, untilMs - nowMs()), `the shard ${shard}`, call(namespace.getByName(name)));
-    } catch (cause) {
-      const isOverloaded = (cause as { readonly overloaded?: boolean }).overloaded === true;
-      if (isOverloaded || nowMs() + pauseMs >= untilMs) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
-        throw new ShardError(`the shard ${shard} does not answer: ${reason}`, { cause });
-      }
-      await sleep(pauseMs);
-    }
-  }
-}
+  call: ObjectCall<ShardRpc, T>,
+): Promise<T> =>
+  callObject(namespace, { name: `${customer}/${shard}`, what: `the shard ${shard}`, Failure: ShardError }, call);

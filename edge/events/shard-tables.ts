@@ -4,6 +4,7 @@
  */
 import type { StoredEvent } from "../../shared/events/event.ts";
 import type { UserId } from "../../shared/ids.ts";
+import { SqlTables } from "../reading/sql-tables.ts";
 import type { NewEvent } from "./shard-rpc.ts";
 
 const SCHEMA = `
@@ -34,19 +35,9 @@ export type NewRow = Pick<Row, "seq" | "user" | "at"> & {
   readonly ids: string;
 };
 
-export class ShardTables {
-  readonly #sql: SqlStorage;
-
+export class ShardTables extends SqlTables {
   constructor(sql: SqlStorage) {
-    this.#sql = sql;
-    sql.exec(SCHEMA);
-  }
-  query<T>(text: string, ...values: (string | number)[]): T[] {
-    return this.#sql.exec(text, ...values).toArray() as T[];
-  }
-  /** The `value` of the first row: 0 for NULL or without a row. */
-  numberIn(text: string, ...values: (string | number)[]): number {
-    return this.query<{ value: number | null }>(text, ...values)[0]?.value ?? 0;
+    super(sql, SCHEMA);
   }
   state(name: StateName): string | number | undefined {
     return this.query<{ value: string | number }>("SELECT value FROM state WHERE name = ?", name)[0]?.value;

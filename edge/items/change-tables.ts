@@ -7,6 +7,7 @@ import type { ItemId } from "../../shared/ids.ts";
 import { type ItemState, isChanged, lastChangeOf } from "../../shared/items/change-items.ts";
 import type { ChangedItem } from "../../shared/items/changes-file.ts";
 import { Descriptor } from "../../shared/manifest.ts";
+import { SqlTables } from "../reading/sql-tables.ts";
 import type { StoredItem } from "./item-changes-rpc.ts";
 
 /** Not named `state`: a backup takes a database with a table of that name for a shard of events. */
@@ -34,23 +35,16 @@ const IS_NEW = "json_extract(state, '$[4]') IS NOT NULL";
 
 type Row = { readonly id: ItemId; readonly seq: number; readonly state: string };
 
-export class ChangeTables {
-  readonly #sql: SqlStorage;
-
+export class ChangeTables extends SqlTables {
   constructor(sql: SqlStorage) {
-    this.#sql = sql;
-    sql.exec(SCHEMA);
-  }
-  query<T>(text: string, ...values: (string | number)[]): T[] {
-    return this.#sql.exec(text, ...values).toArray() as T[];
+    super(sql, SCHEMA);
   }
   text(name: TextName): string | undefined {
     const [row] = this.query<{ value: string }>("SELECT value FROM catalog_state WHERE name = ?", name);
     return row?.value;
   }
   number(name: NumberName): number {
-    const [row] = this.query<{ value: number }>("SELECT value FROM catalog_state WHERE name = ?", name);
-    return row?.value ?? 0;
+    return this.numberIn("SELECT value FROM catalog_state WHERE name = ?", name);
   }
   set(name: NumberName | TextName, value: string | number): void {
     this.query("INSERT OR REPLACE INTO catalog_state VALUES (?, ?)", name, value);

@@ -1,7 +1,7 @@
 /** The calls that a Worker makes to the object with a model's changed items. */
 import type { ItemId } from "../../shared/ids.ts";
 import type { ItemState, TimedChange } from "../../shared/items/change-items.ts";
-import { sleep, within } from "../reading/waiting.ts";
+import { callObject, type ObjectCall, type ObjectNamespace } from "../reading/call-object.ts";
 
 /** A model, and which of several models that had its name one after another. */
 export type ChangedModel = {
@@ -40,39 +40,20 @@ export type ItemChangesRpc = {
 };
 
 /** The binding ITEMS. */
-export type ItemChangesNamespace = { getByName(name: string): ItemChangesRpc };
+export type ItemChangesNamespace = ObjectNamespace<ItemChangesRpc>;
 
 /** The object did not answer in time. */
 export class ItemChangesError extends Error {
   override readonly name = "ItemChangesError";
 }
 
-type ItemsCall<T> = {
-  readonly call: (object: ItemChangesRpc) => Promise<T>;
-  readonly untilMs: number;
-  readonly nowMs: () => number;
-};
-
-const PAUSE_MS = 20;
-
-/** Calls the object of a model, and repeats a call that fails until the deadline: a deployment restarts it. Throws ItemChangesError. */
+/** Calls the object of a model. Throws ItemChangesError, also if the deployment has no such objects. */
 export async function callItemChanges<T>(
   namespace: ItemChangesNamespace | undefined,
   { customer, modelName }: Pick<ChangedModel, "customer" | "modelName">,
-  { call, untilMs, nowMs }: ItemsCall<T>,
+  call: ObjectCall<ItemChangesRpc, T>,
 ): Promise<T> {
   if (namespace === undefined) throw new ItemChangesError("wrangler.toml has no binding ITEMS: see edge/README.md");
-  for (let pauseMs = PAUSE_MS; ; pauseMs *= 2) {
-    try {
-      const object = namespace.getByName(`${customer}/${modelName}`);
-      return await within(Math.max(1, untilMs - nowMs()), "the object of changed items", call(object));
-    } catch (cause) {
-      const isOverloaded = (cause as { readonly overloaded?: boolean }).overloaded === true;
-      if (isOverloaded || nowMs() + pauseMs >= untilMs) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
-        throw new ItemChangesError(`the object of changed items does not answer: ${reason}`, { cause });
-      }
-      await sleep(pauseMs);
-    }
-  }
+  const what = "the object of changed items";
+  return await callObject(namespace, { name: `${customer}/${modelName}`, what, Failure: ItemChangesError }, call);
 }
