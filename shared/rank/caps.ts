@@ -1,6 +1,7 @@
-import { forEachKey, notAnAttribute } from "../attribute-values.ts";
+import { forEachKey } from "../attribute-values.ts";
 import type { AttributeTable, KeyedColumn } from "../attributes.ts";
 import { filterProblem } from "../filter/filter-problem.ts";
+import { namedColumn } from "../filter/named-column.ts";
 import type { ItemIndex } from "../ids.ts";
 import { pointerStep } from "../parse-request.ts";
 
@@ -14,13 +15,10 @@ export type Caps = {
 /** Throws Problem unknown_attribute, filter_type_mismatch. */
 export function capsOf(maxPerValue: ReadonlyMap<string, number>, table: AttributeTable | null): Caps {
   const capped = [...maxPerValue].map(([name, max]) => {
-    const column = table?.columns.get(name);
     const pointer = `/max_per_value${pointerStep(name)}`;
-    if (column?.type === "Location")
-      throw filterProblem("filter_type_mismatch", pointer, "has places, of which each is a value of its own");
-    if (column) return capOf(column, max);
-    const known = [...(table?.columns.keys() ?? [])];
-    throw filterProblem("unknown_attribute", pointer, notAnAttribute(name, known));
+    const column = namedColumn(table, name, pointer);
+    if (column.type !== "Location") return capOf(column, max);
+    throw filterProblem("filter_type_mismatch", pointer, "has places, of which each is a value of its own");
   });
   return {
     hasRoom(item) {

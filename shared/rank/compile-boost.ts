@@ -1,8 +1,8 @@
 /** A boost becomes a number for each item: of the items that match a filter, or by a number or a time of each item. */
 import { assert } from "../assert.ts";
-import { notAnAttribute } from "../attribute-values.ts";
 import type { TableColumn } from "../attributes.ts";
 import { filterProblem } from "../filter/filter-problem.ts";
+import { namedColumn } from "../filter/named-column.ts";
 import type { Filter } from "../filter/parse-filter.ts";
 import { type Reference, type ReferenceValue, referenceName, withReplaced } from "../filter/references.ts";
 import type { ReferenceValues } from "../filter/resolve-filter.ts";
@@ -52,7 +52,7 @@ export function compileNumberBoost(boost: NumberBoost, context: BoostContext): C
   }
   const { nowSeconds } = context;
   const perSecond = Math.LN2 / (halfLifeDays * SECONDS_PER_DAY);
-  // Of a time in the future, Math.min makes e^0.
+  // Math.min lets a time in the future count as now.
   return { by, valueAt: (item) => orNone(Math.exp(Math.min(0, (numberAt(item) - nowSeconds) * perSecond))) };
 }
 
@@ -88,9 +88,7 @@ function columnOf(
   { version: { attributes } }: BoostContext,
 ): TableColumn {
   const at = `${pointer}/attribute`;
-  const column = attributes?.columns.get(attribute);
-  if (column === undefined)
-    throw filterProblem("unknown_attribute", at, notAnAttribute(attribute, [...(attributes?.columns.keys() ?? [])]));
+  const column = namedColumn(attributes, attribute, at);
   if (types.includes(column.type)) return column;
   const message = `must be of the type ${types.join(" or ")}; ${JSON.stringify(attribute)} is ${column.type}`;
   throw filterProblem("filter_type_mismatch", at, message);

@@ -1,7 +1,7 @@
 /** Where references of a request find their values: in the call, and in the version's attributes of an item. */
-import { notAnAttribute, storedValueAt } from "../attribute-values.ts";
+import { storedValueAt } from "../attribute-values.ts";
 import type { TableColumn } from "../attributes.ts";
-import { filterProblem } from "../filter/filter-problem.ts";
+import { namedColumn } from "../filter/named-column.ts";
 import type { Reference, ReferenceValue, Scalar } from "../filter/references.ts";
 import type { ReferenceValues } from "../filter/resolve-filter.ts";
 import { INTEGER, type ItemId, type ItemIndex, type UserId } from "../ids.ts";
@@ -48,12 +48,8 @@ export const presentValues =
   };
 
 /** Throws Problem unknown_attribute. */
-function columnOf({ name, pointer }: Reference, { attributes }: KnownNames): TableColumn {
-  const column = attributes?.columns.get(name);
-  if (column) return column;
-  const known = [...(attributes?.columns.keys() ?? [])];
-  throw filterProblem("unknown_attribute", `${pointer}/$item`, notAnAttribute(name, known));
-}
+const columnOf = ({ name, pointer }: Reference, { attributes }: KnownNames): TableColumn =>
+  namedColumn(attributes, name, `${pointer}/$item`);
 
 /** No attribute has its name from the prototype of objects. */
 const sentValue = (sent: SentValues | undefined, name: string): ReferenceValue | undefined =>
