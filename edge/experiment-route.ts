@@ -1,7 +1,7 @@
 /** The calls of experiments. The users are counted in the shards, so the edge reports on an experiment. */
 import type { Context } from "hono";
 import { experimentReport } from "../shared/experiment/report.ts";
-import { Problem } from "../shared/problem.ts";
+import { experimentNotFound } from "../shared/experiment/running.ts";
 import { requireScope } from "./auth.ts";
 import { callShards, customerShards, eventsOrProblem } from "./events/call-shards.ts";
 import { manage } from "./forward.ts";
@@ -27,8 +27,7 @@ export async function viewExperiment(c: Context<EdgeEnv>): Promise<Response> {
   const modelName = c.req.param("model_name")!;
   const target = await isolate.pointers.liveVersion(customer, modelName, access);
   const experiment = target.live === null ? undefined : target.experiment;
-  if (experiment === undefined)
-    throw new Problem("experiment_not_found", `The model ${JSON.stringify(modelName)} has no running experiment.`);
+  if (experiment === undefined) throw experimentNotFound(modelName);
   const counts = await eventsOrProblem("The users of the experiment cannot be counted right now", async () => {
     const shards = await isolate.eventShards.all(customer, access);
     return (await callShards(customerShards(c), shards, access, (rpc) => rpc.exposures(experiment.salt))).flat();

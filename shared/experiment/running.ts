@@ -1,6 +1,7 @@
 /** A running experiment as the live pointer has it, so that every edge that knows the live version knows the arms too. */
 import { z } from "zod";
 import { Live } from "../manifest.ts";
+import { Problem } from "../problem.ts";
 import { armWithBucket, BUCKETS, bucketOf } from "./buckets.ts";
 import { ARMS_MAX, ARMS_MIN } from "./experiment.ts";
 
@@ -32,6 +33,9 @@ export const RunningExperiment = z.object({
   revisions: z.array(z.record(z.string(), z.number())).min(1).max(REVISIONS_MAX),
 });
 export type RunningExperiment = z.infer<typeof RunningExperiment>;
+
+export const experimentNotFound = (modelName: string): Problem =>
+  new Problem("experiment_not_found", `The model ${JSON.stringify(modelName)} has no running experiment.`);
 
 /** What of a pointer stays when another version goes live. */
 export const keptBy = <

@@ -2,18 +2,23 @@
 import { isDeepStrictEqual } from "node:util";
 import { divide } from "../../shared/experiment/buckets.ts";
 import type { Experiment } from "../../shared/experiment/experiment.ts";
-import { REVISIONS_MAX, type RunningArm, type RunningExperiment } from "../../shared/experiment/running.ts";
+import {
+  experimentNotFound,
+  REVISIONS_MAX,
+  type RunningArm,
+  type RunningExperiment,
+} from "../../shared/experiment/running.ts";
 import type { LivePointer } from "../../shared/live-pointer.ts";
 import { leastMemoryBytes, MEGABYTE } from "../../shared/memory-cost.ts";
 import { Problem } from "../../shared/problem.ts";
 import { changeLivePointer, type ModelRef } from "./live-pointer-swap.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { readScenario } from "./scenarios.ts";
-import { activatableVersion, readManifest, unknownModel } from "./versions.ts";
+import { activatable, readManifest, unknownModel } from "./versions.ts";
 
 type Start = {
   readonly nowMs: number;
-  /** Of an experiment that begins now. */
+  /** The salt of a new experiment. A running one keeps its own. */
   readonly salt: string;
   /** Memory of an isolate for versions. */
   readonly edgeMemoryBytes: number;
@@ -59,7 +64,7 @@ export async function endExperiment(
   let kept: RunningArm | undefined;
   await changeLivePointer(store, model, async (current) => {
     const { experiment, ...pointer } = await requireLive(current, model, { exists });
-    if (experiment === undefined) throw noExperiment(model);
+    if (experiment === undefined) throw experimentNotFound(model.modelName);
     kept = experiment.arms.find(({ name }) => name === keep);
     if (keep !== undefined && kept === undefined)
       throw cannotKeep(`must be an arm of the experiment: ${armNames(experiment)}`);
@@ -99,7 +104,7 @@ async function armOf(
 ): Promise<NewArm> {
   if (scenario !== undefined) await readScenario(store, model, scenario);
   const stored =
-    version === undefined ? null : await activatableVersion(store, model, { version, current: pointer, nowMs });
+    version === undefined ? null : (await activatable(store, model, { version, current: pointer, nowMs })).live;
   return { name, version: stored, scenario: scenario ?? null, strategy: strategy ?? null };
 }
 
@@ -164,9 +169,6 @@ function next(before: RunningExperiment | undefined, { experiment, arms, salt, n
 }
 
 const isRunning = (reason: string) => new Problem("experiment_running", `${reason}.`);
-
-const noExperiment = ({ modelName }: ModelRef) =>
-  new Problem("experiment_not_found", `The model ${JSON.stringify(modelName)} has no running experiment.`);
 
 const cannotKeep = (message: string) =>
   new Problem("invalid_parameter", `/keep ${message}.`, {

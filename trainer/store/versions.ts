@@ -68,14 +68,11 @@ export async function activate(
   // Everything is checked after the pointer was read: if another trainer changes it meanwhile, the swap fails.
   await changeLivePointer(store, model, async (current) => {
     if (current === undefined || current.status === "DESTROYING") throw unknownModel(model);
-    const live = current.status === "ACTIVE" ? current.live?.version : undefined;
-    if (!(await versionNames(store, model, { live, nowMs })).includes(version)) throw unknownVersion(model, version);
-    const found = await wholeManifest(store, model, version);
+    const { live, ...found } = await activatable(store, model, { version, current, nowMs });
     manifest = found.manifest;
     if (exists && !(await exists())) throw unknownModel(model);
-    if (live === version) return undefined;
-    const next = liveAfter(current.live, version, found.descriptor);
-    return { format: 1, status: "ACTIVE", live: next, ...keptBy(current), updated_at: new Date(nowMs).toISOString() };
+    if (liveVersionOf(current) === version) return undefined;
+    return { format: 1, status: "ACTIVE", live, ...keptBy(current), updated_at: new Date(nowMs).toISOString() };
   });
   return manifest!;
 }
@@ -94,16 +91,19 @@ async function wholeManifest(store: ObjectStore, model: ModelRef, version: strin
   return { manifest: found.manifest, descriptor };
 }
 
-/** A version that can be activated, as pointers name it. Throws Problem version_not_found. */
-export async function activatableVersion(
+/** A version that can be activated, as pointers name it, and its manifest. Throws Problem version_not_found. */
+export async function activatable(
   store: ObjectStore,
   model: ModelRef,
   { version, current, nowMs }: { readonly version: string; readonly current: LivePointer; readonly nowMs: number },
-): Promise<Live> {
-  const live = current.status === "ACTIVE" ? current.live?.version : undefined;
-  if (!(await versionNames(store, model, { live, nowMs })).includes(version)) throw unknownVersion(model, version);
-  return liveAfter(current.live, version, (await wholeManifest(store, model, version)).descriptor);
+): Promise<{ readonly live: Live; readonly manifest: Manifest }> {
+  const names = await versionNames(store, model, { live: liveVersionOf(current), nowMs });
+  if (!names.includes(version)) throw unknownVersion(model, version);
+  const { manifest, descriptor } = await wholeManifest(store, model, version);
+  return { live: liveAfter(current.live, version, descriptor), manifest };
 }
+
+const liveVersionOf = ({ status, live }: LivePointer) => (status === "ACTIVE" ? live?.version : undefined);
 
 export const unknownModel = ({ modelName }: ModelRef) =>
   new Problem("model_not_found", `There is no model with the name ${JSON.stringify(modelName)}.`);

@@ -128,7 +128,7 @@ test("a list stands in the place of a list, and one value does too", () => {
 });
 
 test("no number is the number NaN, which stands for an id that is none", () => {
-  // Of the three forms of numbers, these are stored as `coded`, `based` and `plain`.
+  // The three attributes are stored in the three forms of numbers: `coded`, `based` and `plain`.
   const items = Array.from({ length: 20 }, (_, i) => ({ ...item, id: `${i}`, price: 0.5, year: i, weight: i + 0.1 }));
   const shop = openShop(items, "string");
   const matches = (operator: string) =>

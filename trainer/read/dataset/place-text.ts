@@ -22,7 +22,7 @@ function pointIn(text: string): Place | undefined {
   return lon !== undefined && SRIDS.includes(Number(srid)) ? { lat: Number(lat), lon: Number(lon) } : undefined;
 }
 
-/** Of the type, in PostGIS's form (EWKB): a number of the coordinates' system follows. */
+/** The bit of the type that says, in PostGIS's form (EWKB), that the number of a coordinate system follows. */
 const HAS_SRID = 0x20000000;
 /** The kind of geometry, without flags of PostGIS; ISO adds 1000 for each further dimension. */
 const kindOf = (type: number): number => (type & 0x0fffffff) % 1000;
