@@ -2,20 +2,17 @@
  * Copies the bucket of a service of `npm run serve` into the bucket at Cloudflare. What is in a Durable Object cannot be copied: events
  * that no file has yet, and changed items. Objects that exist at the target stay, so a second copy continues the first.
  */
-import { readFile } from "node:fs/promises";
-import { z } from "zod";
 import { EventShards } from "../../shared/events/event-store.ts";
 import { LocalError } from "../local/local-error.ts";
 import { askTrainer } from "../serve/ask-trainer.ts";
-import { placesIn, readServeSettings } from "../serve/serve-settings.ts";
-import { directoryStore } from "../store/directory-store.ts";
+import { readServeSettings } from "../serve/serve-settings.ts";
+import { bucketOf, trainerUrlOf } from "../serve/service-parts.ts";
 import { type ObjectStore, StoreError, storedJson } from "../store/object-store.ts";
 import { s3Store } from "../store/s3-store.ts";
 import { bucketOptions, type Step } from "./deployment.ts";
 
 const SHARD_LIST = /^customers\/([a-z0-9-]+)\/events\/shards\.json$/;
 const CHANGED_ITEMS = /^models\/[^/]+\/[^/]+\/items\//;
-const Running = z.object({ trainer_url: z.url() });
 
 /** The step of `--from-local DIR`. */
 export const copyLocal = (dir: string): Step => ({
@@ -49,19 +46,13 @@ const NOT_COPIED =
   "Not copied: events of the last minute, and changed items (send them again, or hidden items come back). Events that a model has not learnt count from its next training on.";
 const THEN = "Run npm run restore with the new settings file before the trainer's first start, for the records.";
 
-async function sourceOf(dir: string): Promise<ObjectStore> {
-  const { objects } = await readServeSettings(dir);
-  if (objects.kind === "disk") return directoryStore(placesIn(dir).objects);
-  const { access_key_id: accessKeyId, secret_access_key: secretAccessKey, ...place } = objects;
-  return s3Store({ ...place, accessKeyId, secretAccessKey });
-}
+const sourceOf = async (dir: string): Promise<ObjectStore> => bucketOf(dir, await readServeSettings(dir));
 
 /** Saves the records to the source's bucket, so that the newest backup is of now. Only the running trainer can. */
 async function saveRecords(dir: string): Promise<void> {
   const { forward_secret } = await readServeSettings(dir);
   try {
-    const { trainer_url } = Running.parse(JSON.parse(await readFile(placesIn(dir).running, "utf8")));
-    await askTrainer(trainer_url, forward_secret, "/operator/backup");
+    await askTrainer(await trainerUrlOf(dir), forward_secret, "/operator/backup");
   } catch (cause) {
     if (cause instanceof LocalError) throw cause;
     throw new LocalError(`The service must run while it is copied: npm run serve -- --dir ${dir}.`, { cause });

@@ -27,9 +27,10 @@ const HOUR_MS = 3_600_000;
 const STALE_DAYS = 8;
 const MODELS_MAX = 100;
 
-const ok = (finding: string): Finding => ({ state: "ok", finding });
-const warning = (finding: string, remedy: string): Finding => ({ state: "warning", finding, remedy });
-const fault = (finding: string, remedy: string): Finding => ({ state: "fault", finding, remedy });
+/** Findings, each with its remedy. */
+export const ok = (finding: string): Finding => ({ state: "ok", finding });
+export const warning = (finding: string, remedy: string): Finding => ({ state: "warning", finding, remedy });
+export const fault = (finding: string, remedy: string): Finding => ({ state: "fault", finding, remedy });
 const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 /** Runs all checks at once. One that fails or takes too long is a fault of its own. */

@@ -6,8 +6,7 @@ import { z } from "zod";
 import { LocalError } from "../local/local-error.ts";
 import { lockState, StateLockedError } from "../manage/state-lock.ts";
 import { reachThisMachine } from "../no-proxy.ts";
-import { readKeySettings, readSettings, SettingsError } from "../settings.ts";
-import { directoryStore } from "../store/directory-store.ts";
+import { readKeySettings, readSettings, SettingsError, type StoreAccess } from "../settings.ts";
 import { s3Store } from "../store/s3-store.ts";
 import {
   type Check,
@@ -28,6 +27,7 @@ import {
 } from "./checks.ts";
 import { checkCertificate, checkConditions, checkCredentials, checkEgress, checkKeys } from "./expiry-checks.ts";
 import { placesIn, readServeSettings, type ServeSettings } from "./serve-settings.ts";
+import { bucketAccess, bucketOf, trainerUrlOf } from "./service-parts.ts";
 
 const USAGE = `npm run doctor looks for what is wrong, and says what to do about it.
 
@@ -40,7 +40,6 @@ Exit code 0: nothing is broken; 1: something is; 2: wrong arguments or settings.
 const OPTIONS = { dir: { type: "string" }, json: { type: "boolean" }, help: { type: "boolean" } } as const;
 const DEFAULTS = { memoryMb: 4096, reserveBytes: 2e9, backupHours: 24 };
 const Local = z.object({ edge_url: z.url(), api_key: z.string() });
-const Running = z.object({ trainer_url: z.url() });
 
 async function main(args: string[]): Promise<number> {
   reachThisMachine(process.env);
@@ -74,15 +73,11 @@ function checksOfTrainer(): Check[] {
     checkNode,
     checkMemory(runs.memoryMbMax),
     checkDisk(stateDirectory, runs.diskReserveBytes),
-    checkBucket(store),
-    checkClock(store.endpoint, Date.now),
-    checkConditions(store),
+    ...bucketChecksOf(store, backupHours),
     checkCredentials(store),
     checkHealth("edge", edgeUrl),
     checkCertificate(edgeUrl, Date.now),
     checkEgress(edgeUrl, readKeySettings().egressAddresses),
-    checkBackup(store, backupHours, Date.now),
-    checkKeys(s3Store({ ...store, attempts: 1 }), Date.now),
   ];
 }
 
@@ -102,13 +97,12 @@ async function checksOfService(dir: string): Promise<Check[]> {
     checkSecrets(places.settings),
     checkFolders(settings.data_roots),
     checkPort(settings.port, isRunning === true),
-    ...bucketChecks(settings, places.objects),
+    ...bucketChecks(dir, settings),
   ];
   if (isRunning !== true) return [...checks, { name: "service", run: async () => NOT_RUNNING }];
-  const jsonIn = async (path: string) => JSON.parse(await readFile(path, "utf8")) as unknown;
-  const trainer = Running.parse(await jsonIn(places.running)).trainer_url;
+  const trainer = await trainerUrlOf(dir);
   const here = `http://127.0.0.1:${settings.port}`;
-  const local = Local.parse(await jsonIn(places.local));
+  const local = Local.parse(JSON.parse(await readFile(places.local, "utf8")));
   return [
     ...checks,
     checkHealth("trainer", trainer),
@@ -123,18 +117,19 @@ const publicChecks = (url: string) => [checkHealth("public address", url), check
 const NOT_RUNNING = { state: "warning", finding: "does not run", remedy: "npm run serve -- --dir DIR" } as const;
 
 /** Objects on the disk have neither credentials nor a clock of their own. */
-function bucketChecks({ objects, environment }: ServeSettings, folder: string): Check[] {
-  if (objects.kind === "disk") return [checkKeys(directoryStore(folder), Date.now)];
-  const { endpoint, bucket, region, access_key_id: accessKeyId, secret_access_key: secretAccessKey } = objects;
-  const store = { endpoint, bucket, region, accessKeyId, secretAccessKey };
-  const hours = Number(environment.SHORTLIST_BACKUP_HOURS ?? DEFAULTS.backupHours);
-  return [
-    checkBucket(store),
-    checkClock(endpoint, Date.now),
-    checkConditions(store),
-    checkBackup(store, hours, Date.now),
-    checkKeys(s3Store({ ...store, attempts: 1 }), Date.now),
-  ];
+function bucketChecks(dir: string, settings: ServeSettings): Check[] {
+  const access = bucketAccess(settings);
+  if (access === undefined) return [checkKeys(bucketOf(dir, settings), Date.now)];
+  const hours = Number(settings.environment.SHORTLIST_BACKUP_HOURS ?? DEFAULTS.backupHours);
+  return bucketChecksOf(access, hours);
 }
+
+const bucketChecksOf = (access: StoreAccess, backupHours: number): Check[] => [
+  checkBucket(access),
+  checkClock(access.endpoint, Date.now),
+  checkConditions(access),
+  checkBackup(access, backupHours, Date.now),
+  checkKeys(s3Store({ ...access, attempts: 1 }), Date.now),
+];
 
 process.exitCode = await main(process.argv.slice(2));

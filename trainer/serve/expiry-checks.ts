@@ -5,15 +5,13 @@ import { KeyRecord } from "../../shared/key-record.ts";
 import type { StoreAccess } from "../settings.ts";
 import { type ObjectStore, storedJson } from "../store/object-store.ts";
 import { s3Store } from "../store/s3-store.ts";
-import type { Check, Finding } from "./checks.ts";
+import { type Check, fault, ok, warning } from "./checks.ts";
 
 const DAY_MS = 86_400_000;
 const SOON_MS = 14 * DAY_MS;
 /** Keys that are looked at. */
 const KEYS_MAX = 500;
 const PROBE_KEY = "doctor/write-test";
-
-const ok = (finding: string): Finding => ({ state: "ok", finding });
 
 export const checkKeys = (store: ObjectStore, nowMs: () => number): Check => ({
   name: "api keys",
@@ -28,11 +26,10 @@ export const checkKeys = (store: ObjectStore, nowMs: () => number): Check => ({
       const { key_id, customer, expires_at } = record.data;
       const leftMs = Date.parse(expires_at) - nowMs();
       if (leftMs > 0 && leftMs < SOON_MS)
-        return {
-          state: "warning",
-          finding: `the key ${key_id} of ${customer} expires at ${expires_at}`,
-          remedy: `Issue another (npm run keys -- issue --customer ${customer}), and replace it where it is used.`,
-        };
+        return warning(
+          `the key ${key_id} of ${customer} expires at ${expires_at}`,
+          `Issue another (npm run keys -- issue --customer ${customer}), and replace it where it is used.`,
+        );
     }
     return ok("none expires within 14 days");
   },
@@ -51,7 +48,7 @@ export const checkCertificate = (url: string, nowMs: () => number): Check => ({
       const finding = `${hostname} is valid until ${new Date(validToMs).toISOString()}`;
       if (validToMs > nowMs() + SOON_MS) return ok(finding);
       const remedy = "Look at the proxy's log: ports 80 and 443 must reach it, so that it can renew.";
-      return { state: validToMs < nowMs() ? "fault" : "warning", finding, remedy };
+      return validToMs < nowMs() ? fault(finding, remedy) : warning(finding, remedy);
     } finally {
       socket.destroy();
     }
@@ -63,7 +60,7 @@ export const checkCredentials = ({ sessionToken }: StoreAccess): Check => ({
   run: async () => {
     if (sessionToken === undefined) return ok("do not expire by themselves");
     const finding = "are temporary (SHORTLIST_S3_SESSION_TOKEN): the trainer stops when they expire";
-    return { state: "warning", finding, remedy: "Use a permanent access key of the bucket." };
+    return warning(finding, "Use a permanent access key of the bucket.");
   },
 });
 
@@ -78,11 +75,7 @@ export const checkConditions = (access: StoreAccess): Check => ({
     await store.delete(PROBE_KEY);
     if (first !== undefined && second === undefined) return ok("are kept");
     const finding = "are ignored (If-None-Match): two writers can overwrite each other";
-    return {
-      state: "fault",
-      finding,
-      remedy: "Use a store with conditional writes, such as R2, S3 or a recent MinIO.",
-    };
+    return fault(finding, "Use a store with conditional writes, such as R2, S3 or a recent MinIO.");
   },
 });
 
@@ -95,6 +88,6 @@ export const checkEgress = (edgeUrl: string, addresses: readonly string[]): Chec
     if (address === undefined) return ok(`${addresses.join(", ") || "not set"}; nobody was there to compare it`);
     if (addresses.includes(address)) return ok(`${address}, as set`);
     const finding = `${address} is not one of SHORTLIST_EGRESS_ADDRESSES (${addresses.join(", ") || "none"})`;
-    return { state: "warning", finding, remedy: `Add ${address}, and give it to customers whose firewalls need it.` };
+    return warning(finding, `Add ${address}, and give it to customers whose firewalls need it.`);
   },
 });

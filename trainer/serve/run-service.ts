@@ -18,6 +18,7 @@ import { callCounter } from "./call-metrics.ts";
 import { type FrontOptions, openFront } from "./front-server.ts";
 import { type KeptRunning, keepRunning, type Program } from "./kept-running.ts";
 import { BUCKET, placesIn, readServeSettings, type ServeSettings } from "./serve-settings.ts";
+import { bucketAccess } from "./service-parts.ts";
 import { bundleWorker, openBundle, type WorkerBundle } from "./worker-bundle.ts";
 import { workerdConfig } from "./workerd-config.ts";
 
@@ -72,16 +73,10 @@ const urlOf = ({ public_url, host, port }: ServeSettings) =>
   public_url ?? `http://${host === "0.0.0.0" ? "127.0.0.1" : host}:${port}`;
 
 /** The bucket: the operator's, or files in the service's folder behind a server of loopback. */
-async function storeAccess(
-  dir: string,
-  { objects, internal_secret }: ServeSettings,
-  closing: (() => unknown)[],
-): Promise<StoreAccess> {
-  if (objects.kind === "s3") {
-    const { endpoint, bucket, region } = objects;
-    return { endpoint, bucket, region, accessKeyId: objects.access_key_id, secretAccessKey: objects.secret_access_key };
-  }
-  const accessKeyId = internal_secret;
+async function storeAccess(dir: string, settings: ServeSettings, closing: (() => unknown)[]): Promise<StoreAccess> {
+  const access = bucketAccess(settings);
+  if (access) return access;
+  const accessKeyId = settings.internal_secret;
   const server = await openObjectServer({ folder: placesIn(dir).objects, bucket: BUCKET, accessKeyId });
   closing.push(() => server.close());
   return { endpoint: server.endpoint, bucket: BUCKET, accessKeyId, secretAccessKey: accessKeyId };
