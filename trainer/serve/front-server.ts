@@ -49,6 +49,10 @@ export async function openFront({ host, port, workers, pages, onAnswer }: FrontO
 
   const forward = (from: IncomingMessage, to: ServerResponse, attempt = 0) => {
     const startedMs = performance.now();
+    const answered = (status: number, answerHeaders: Answered["headers"]) => {
+      const { method = "", url: path = "" } = from;
+      onAnswer?.({ method, path, status, milliseconds: performance.now() - startedMs, headers: answerHeaders });
+    };
     const headers = Object.fromEntries(Object.entries(from.headers).filter(([name]) => !NOT_FORWARDED.includes(name)));
     const address = from.socket.remoteAddress ?? "";
     const call = send({
@@ -65,15 +69,13 @@ export async function openFront({ host, port, workers, pages, onAnswer }: FrontO
       for (const name of ["connection", "keep-alive"]) delete answerHeaders[name];
       to.writeHead(answer.statusCode ?? 502, answerHeaders);
       answer.pipe(to);
-      const { method = "", url = "" } = from;
-      const milliseconds = performance.now() - startedMs;
-      onAnswer?.({ method, path: url, status: answer.statusCode ?? 502, milliseconds, headers: answer.headers });
+      answered(answer.statusCode ?? 502, answer.headers);
     });
     call.on("timeout", () => call.destroy(new Error("timeout")));
     call.on("error", (error: NodeJS.ErrnoException) => {
       const isUnsent = error.code === "ECONNREFUSED" && from.readableDidRead === false;
       if (isUnsent && attempt + 1 < workers.length) return forward(from, to, attempt + 1);
-      if (to.headersSent) return void to.destroy();
+      if (to.headersSent || to.destroyed) return void to.destroy(); // the caller may have left
       const body = { title: "The service is starting or busy", status: 503, code: "overloaded", error: "Try again." };
       to.writeHead(503, {
         "content-type": "application/problem+json",
@@ -81,6 +83,7 @@ export async function openFront({ host, port, workers, pages, onAnswer }: FrontO
         "cache-control": "no-store",
       });
       to.end(JSON.stringify(body));
+      answered(503, {});
     });
     to.on("close", () => void (to.writableFinished || call.destroy()));
     if (from.method === "GET" || from.method === "HEAD") call.end();
