@@ -26,6 +26,8 @@ export type ReadOptions = {
   readonly columns?: readonly string[];
   /** The largest count of rows, in the store's order. Absent: all rows. */
   readonly limit?: number;
+  /** Epoch milliseconds. Rows of files that were last written before may be left out. Absent: none. */
+  readonly writtenSinceMs?: number;
 };
 
 /** One column of a query's result, with DuckDB's type: all connectors give rows as DuckDB's chunks. */

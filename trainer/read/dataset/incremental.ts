@@ -149,7 +149,10 @@ async function stagePart(
   const { name, columns, connector } = opened;
   const { signal } = options;
   const keptRows = await loadKept(staging, copy, { name, columns });
-  const source = await connector.read(query, { signal, columns: columns.map((column) => column.name) });
+  // The rows of a file are older than the file. A day is more than an unknown time zone.
+  const writtenSinceMs = 1000 * (copy.before - DAY_SECONDS);
+  const names = columns.map((column) => column.name);
+  const source = await connector.read(query, { signal, columns: names, writtenSinceMs });
   const appended = await appendRows(staging, { name, source }, stagingProgress(opened, source, options));
   return { table: { ...appended, rows: keptRows + appended.rows }, unreadable: unreadableOf(source), keptRows };
 }

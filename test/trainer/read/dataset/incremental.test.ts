@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, readdir, rm, truncate } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, rm, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -283,3 +283,32 @@ describe("other stores", () => {
     }
   });
 });
+
+test("files of a table that are older than the watermark are not read again", async () => {
+  const world = await opened([]);
+  const context = { ...world.context, settings: fileSettings([world.folder], join(world.folder, "temp")) };
+  const spec = growingSpec({ type: "File", tables: { clicks: "clicks/**/*.csv" } }, "SELECT * FROM clicks");
+  const write = async (day: number, rows: readonly GrowingRow[], writtenDay = day) => {
+    const directory = join(world.folder, "clicks", `dt=${isoDay(day)}`);
+    await mkdir(directory, { recursive: true });
+    const path = join(directory, "part.csv");
+    await writeFile(path, ["u,i,at,l", ...rows.map(({ u, i, at, l }) => [u, i, at, l].join())].join("\n"));
+    await utimes(path, NOW_SECONDS, NOW_SECONDS + (writtenDay + 1) * DAY);
+  };
+  const rowsOf = (day: number): GrowingRow[] => hourly(24).map((row) => ({ ...row, at: row.at! + day * DAY }));
+  for (const day of [-9, -8, -7, -6, -5]) await write(day, rowsOf(day));
+  const kept = { directory: world.kept };
+  expect((await readGrowing({ spec, context, folder: world.folder, kept })).fetched).toBe(5 * 24);
+
+  await write(-9, [...rowsOf(-9), { u: "unread", i: "i0", at: NOW_SECONDS - 5.5 * DAY, l: 1 }]);
+  await write(-4, rowsOf(-4));
+  const second = await readGrowing({ spec, context, folder: world.folder, kept });
+  expect(second.fetched).toBe(25 + 24); // the day of the overlap and the new file, without the row in the old one
+  expect(second.summary.interactions).toBe(6 * 24);
+
+  await write(-8, [...rowsOf(-8), { u: "found", i: "i0", at: NOW_SECONDS - 4.5 * DAY, l: 1 }], 0);
+  const third = await readGrowing({ spec, context, folder: world.folder, kept });
+  expect(third.fetched).toBe(26); // a file that was written again is read
+});
+
+const isoDay = (day: number) => new Date((NOW_SECONDS + day * DAY) * 1000).toISOString().slice(0, 10);

@@ -22,6 +22,7 @@ export type FileTable = {
    * The expression after FROM.
    *
    * @param asText Names of columns to read as they are written.
+   * @param writtenSinceMs A table of many files leaves out the rows of files that were last written before this time.
    */
-  from(asText?: ReadonlySet<string>): string;
+  from(asText?: ReadonlySet<string>, writtenSinceMs?: number): string;
 };

@@ -16,6 +16,8 @@ export type SourceFile = {
   readonly format: FileFormat;
   readonly compression: FileCompression;
   readonly sizeBytes: number;
+  /** When it was last written: epoch milliseconds. */
+  readonly writtenMs: number;
   /** Values of columns that the path names, such as `dt=2024-01-01`; null for none. Absent: no such columns. */
   readonly partition?: Readonly<Record<string, string | null>>;
   /** True when the name does not tell the format: the content of the opened file does. */
@@ -230,7 +232,7 @@ async function openable(path: string, root: string, foundBy: FoundBy): Promise<S
   if (found.isDirectory())
     fail("bad_location", `${shown(relative(root, path))} is a folder; write ${shown(`${relative(root, path)}/*.csv`)}`);
   if (!found.isFile()) fail("bad_location", `${shown(relative(root, path))} is not a regular file`);
-  const file = { path: real, realPath: real, shownAs, sizeBytes: found.size };
+  const file = { path: real, realPath: real, shownAs, sizeBytes: found.size, writtenMs: found.mtimeMs };
   if (match === null) {
     const table = basename(path)
       .replace(/(?<=.)\.(gz|zst)$/i, "")

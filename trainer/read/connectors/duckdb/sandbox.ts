@@ -19,8 +19,10 @@ export type Sandbox = {
   readonly parser: DuckDBConnection;
   /** How the file of each view is read; none for other views. */
   readonly tables: ReadonlyMap<string, FileTable>;
-  /** From now on, reads these columns of the views as they are written, and all others by their types. */
+  /** From now on, reads these columns of the views as they are written, all others by their types, and all files. */
   readAsText(columns: TextColumns): Promise<void>;
+  /** Until the next `readAsText`, tables of many files leave out those that were last written before this time. */
+  leaveOutOlder(writtenSinceMs: number): Promise<void>;
   /** An error of this instance as the customer may see it. */
   readonly explain: (error: unknown) => StageError;
   close(): Promise<void>;
@@ -87,12 +89,21 @@ export async function openSandbox(
     await lock(connection, files);
     await parser.run("SET TimeZone = 'UTC'").catch(() => undefined);
     let texts = NO_TEXTS;
-    const readAsText = async (columns: TextColumns) => {
-      for (const table of new Set([...texts.keys(), ...columns.keys()]))
-        await connection.run(viewSql(table, tables.get(table)!.from(columns.get(table))));
-      texts = columns;
+    let changed: Iterable<string> = []; // tables whose views do not read all files by their types
+    const show = async (names: Iterable<string>, writtenSinceMs?: number) => {
+      for (const name of names)
+        await connection.run(viewSql(name, tables.get(name)!.from(texts.get(name), writtenSinceMs)));
     };
-    return { connection, parser, tables, readAsText, explain, close };
+    const readAsText = async (columns: TextColumns) => {
+      texts = columns;
+      await show(new Set([...changed, ...columns.keys()]));
+      changed = columns.keys();
+    };
+    const leaveOutOlder = async (writtenSinceMs: number) => {
+      changed = tables.keys();
+      await show(tables.keys(), writtenSinceMs);
+    };
+    return { connection, parser, tables, readAsText, leaveOutOlder, explain, close };
   } catch (error) {
     await close();
     throw explain(error);

@@ -9,7 +9,11 @@ import { fileTable } from "./table.ts";
 /** Each is a query of its own in the view, which takes about a millisecond to plan. */
 const TEXT_FILES_MAX = 1000;
 
-type Part = { readonly table: FileTable; readonly partition: Readonly<Record<string, string | null>> };
+type Part = {
+  readonly table: FileTable;
+  readonly partition: Readonly<Record<string, string | null>>;
+  readonly writtenMs: number;
+};
 
 export type TableOpening = {
   readonly typedByRows: number;
@@ -34,7 +38,8 @@ export async function tableOfFiles(
     const file = group.length === 1 ? group[0]! : undefined;
     try {
       const table = file ? await fileTable(connection, file, typedByRows) : parquetTable(group);
-      parts.push({ table, partition: group[0]!.partition ?? {} });
+      const writtenMs = Math.max(...group.map((one) => one.writtenMs));
+      parts.push({ table, partition: group[0]!.partition ?? {}, writtenMs });
     } catch (error) {
       throw explain(error, file);
     }
@@ -57,9 +62,9 @@ function union(parts: readonly Part[]): FileTable {
   const partitions = [...new Set(parts.flatMap(({ partition }) => Object.keys(partition)))];
   return {
     columns,
-    from(asText = new Set()) {
+    from(asText = new Set(), writtenSinceMs = -Infinity) {
       const texts = new Set([...asText].map((name) => name.toLowerCase()).concat(mixed));
-      const selects = parts.map(({ table, partition }) => {
+      const selects = parts.map(({ table, partition, writtenMs }) => {
         const read = table.columns.filter(({ name }) => texts.has(name.toLowerCase())).map(({ name }) => name);
         const values = partitions.map((name) => {
           const value = partition[name] ?? null;
@@ -68,7 +73,8 @@ function union(parts: readonly Part[]): FileTable {
         // As in other readers, the path counts where a file has a column of the same name.
         const names = partitions.map((name) => literal(name.toLowerCase())).join(", ");
         const own = partitions.length === 0 ? "*" : `COLUMNS(c -> lower(c) NOT IN (${names}))`;
-        return `SELECT ${own}${values.join("")} FROM ${table.from(new Set(read))}`;
+        const end = writtenMs < writtenSinceMs ? " LIMIT 0" : ""; // its columns stay, and the file is not read
+        return `(SELECT ${own}${values.join("")} FROM ${table.from(new Set(read))}${end})`;
       });
       return `(${selects.join(" UNION ALL BY NAME ")})`;
     },

@@ -76,6 +76,7 @@ const copyOf = (file: StoredEventFile, directory: string): SourceFile => {
     format: "jsonl",
     compression: "gzip",
     sizeBytes: file.size,
+    writtenMs: file.modifiedMs,
   };
 };
 

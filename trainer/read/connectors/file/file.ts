@@ -81,8 +81,9 @@ function fileConnector(texts: Utf8Files, sandbox: Sandbox, context: ConnectorCon
       };
     },
 
-    async read(query, { signal, columns, limit }: ReadOptions): Promise<SourceRows> {
+    async read(query, { signal, columns, limit, writtenSinceMs }: ReadOptions): Promise<SourceRows> {
       const checked = await check(query, signal);
+      if (writtenSinceMs !== undefined) await sandbox.leaveOutOlder(writtenSinceMs);
       const { inner, read } = checked;
       for (const file of read) filesRead.add(file);
       const before = await rejectCount(sandbox.connection, { typesAreSure });
@@ -94,7 +95,8 @@ function fileConnector(texts: Utf8Files, sandbox: Sandbox, context: ConnectorCon
       let malformed = 0;
       const chunks = async function* () {
         // A reading with a limit ends before the end of the files, so it does not check them.
-        const toVerify = limit === undefined ? read : [];
+        const isRead = ({ writtenMs }: OpenFile) => writtenSinceMs === undefined || writtenMs >= writtenSinceMs;
+        const toVerify = limit === undefined ? read.filter(isRead) : [];
         const whole = Promise.all(toVerify.map((file) => verifyCompressed(file, signal)));
         whole.catch(() => undefined); // thrown below; a reader that stops early never awaits it
         let rows = 0;
