@@ -60,8 +60,11 @@ export async function typeAttribute(
   const value = await valueSql(place, column, { type, reading });
   if (value === undefined) return { leftOut: `${column.type} cannot be ${type}` };
   const guess = suggested?.type === type ? suggested.note : undefined;
-  const missing = await missingNote(place, column, { type, value });
-  const note = missing === undefined ? guess : `${guess ?? `is read as ${type}`}; ${missing}`;
+  const left = [
+    await missingNote(place, column, { type, value }),
+    type === "CategoryList" ? await lostElementsNote(place, elementsOf(column, reading), value) : undefined,
+  ].filter((each) => each !== undefined);
+  const note = left.length === 0 ? guess : [guess ?? `is read as ${type}`, ...left].join("; ");
   return { name: column.name, type, inferred: declared === undefined, value, note };
 }
 
@@ -147,13 +150,25 @@ async function valueSql(place: Place, column: Column, { type, reading }: Reading
     case "Text":
       return `CASE WHEN length(${text}) BETWEEN 1 AND ${TEXT_LENGTH_MAX} THEN ${text} END`;
     case "CategoryList": {
-      const parts = isTextList(column.type)
-        ? `list_transform(${sql}, e -> ${plainText("e", column.type.valueType)})`
-        : (reading ?? separated(LIST_SEPARATORS[0]!)).value(text);
-      const kept = `list_filter(list_transform(${parts}, x -> ${trimmed("x")}), x -> length(x) BETWEEN 1 AND ${TEXT_LENGTH_MAX})`;
-      return `list_sort(list_distinct(${kept}))[:${LIST_LENGTH_MAX}]`;
+      const kept = `list_filter(${elementsOf(column, reading)}, x -> length(x) <= ${TEXT_LENGTH_MAX})`;
+      return `list_sort(${kept})[:${LIST_LENGTH_MAX}]`;
     }
   }
+}
+
+/** The different elements of a list, without empty ones. */
+function elementsOf({ sql, type }: Column, reading: TextReading | undefined): string {
+  const parts = isTextList(type)
+    ? `list_transform(${sql}, e -> ${plainText("e", type.valueType)})`
+    : (reading ?? separated(LIST_SEPARATORS[0]!)).value(plainText(sql, type));
+  return `list_distinct(list_filter(list_transform(${parts}, x -> ${trimmed("x")}), x -> length(x) > 0))`;
+}
+
+/** How many elements the lists of this reading have lost; undefined if none. */
+async function lostElementsNote({ staging, table }: Place, elements: string, value: string) {
+  const { lost } = await readRow(staging, `SELECT sum(len(${elements}) - len(${value})) AS lost FROM ${table}`);
+  if (Number(lost ?? 0) === 0) return undefined;
+  return `its lists lost ${lost} elements: those of more than ${TEXT_LENGTH_MAX} characters, and all beyond ${LIST_LENGTH_MAX} in one list`;
 }
 
 function numberSql(sql: string, kind: DuckDBTypeId): string {

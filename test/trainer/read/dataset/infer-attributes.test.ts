@@ -273,3 +273,11 @@ test("vectors and lists of lists are left out with their reason, not kept as cat
   for (const nested of ["([[1], [2, 3]])", `('[["a"], ["b"]]')`, `(['[1,2]', '[3]'])`])
     expect(await noteOn(nested)).toContain("lists contain lists");
 });
+
+test("elements that lists lose are counted", async () => {
+  const long = "x".repeat(1001);
+  expect(await noteOn(`(['a', '${long}', '', NULL]), (list_transform(range(205), n -> 'e' || n))`)).toBe(
+    "is read as CategoryList; its lists lost 6 elements: those of more than 1000 characters, and all beyond 200 in one list",
+  );
+  expect(await noteOn("(['a', 'a', '']), (NULL)")).toBe("");
+});
