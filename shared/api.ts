@@ -10,7 +10,7 @@ import {
 } from "./filter/parse-filter.ts";
 import { Id, textFault } from "./id-schema.ts";
 import type { ItemId, UserId } from "./ids.ts";
-import { ListFields, offsetOf, RankListFields, seenOf } from "./list-fields.ts";
+import { defaultsOfLists, defaultsOfSimilar, ListFields, offsetOf, RankListFields, seenOf } from "./list-fields.ts";
 import { ModelStatus } from "./live-pointer.ts";
 import { ERRORS_MAX, type ParseOptions, parseWith, pointerStep, problemOf, shown } from "./parse-request.ts";
 import type { ProblemPart } from "./problem.ts";
@@ -121,7 +121,7 @@ export type CallDefaults = Readonly<Record<string, unknown>>;
 
 /** `POST …/rank`. Throws Problem. */
 export function parseRankBody(body: unknown, defaults?: CallDefaults): RankParameters {
-  const parsed = parseWith(RankBody, withDefaults(body, defaults), { codeOf: rankCodeOf });
+  const parsed = parseWith(RankBody, withDefaults(body, defaults, defaultsOfLists), { codeOf: rankCodeOf });
   return {
     ...parametersOf(parsed, defaults),
     session: parsed.interactions.map((interaction) => interaction.item_id as ItemId),
@@ -130,15 +130,20 @@ export function parseRankBody(body: unknown, defaults?: CallDefaults): RankParam
 
 /** `POST …/similar_items`. Throws Problem. */
 export function parseSimilarBody(body: unknown, defaults?: CallDefaults): RankParameters {
-  const parsed = parseWith(SimilarBody, withDefaults(body, defaults), { codeOf: rankCodeOf });
+  const parsed = parseWith(SimilarBody, withDefaults(body, defaults, defaultsOfSimilar), { codeOf: rankCodeOf });
   return { ...parametersOf(parsed, defaults), similarTo: parsed.item_id as ItemId };
 }
 
 /** The fields of a call, with its scenario's fields as defaults. Where both have a `retrieval`, items must pass both. */
-function withDefaults(body: unknown, defaults: CallDefaults | undefined): unknown {
+function withDefaults(
+  body: unknown,
+  defaults: CallDefaults | undefined,
+  fieldsFor: (defaults: CallDefaults, sent: object) => CallDefaults,
+): unknown {
   if (defaults === undefined) return body;
-  const { retrieval: _, ...others } = defaults;
-  return { ...others, ...(body as object) };
+  const sent = body as object;
+  const { retrieval: _, ...others } = fieldsFor(defaults, sent);
+  return { ...others, ...sent };
 }
 
 type ParsedFields = z.output<typeof CommonFields> &

@@ -33,7 +33,8 @@ export function offsetOf({ limit, offset, diversity = 0, exploration = 0 }: Page
 
 export const SEEN_MEANING =
   "What becomes of items that the user has seen: `exclude` leaves them out, `include` does not, and `only` ranks what the user has " +
-  "chosen before and may want again, by how often and how lately. Default: exclude, but include with `item_ids`.";
+  "chosen before and may want again, by how often and how lately: the stored history, live events and the call's own `interactions`. " +
+  "Nothing else is in the answer then, pinned items included. Default: exclude, but include with `item_ids`.";
 export const STRATEGY_MEANING =
   "`popular` ranks popular items and `newest` the newest ones, whoever asks; the model names the time of items in " +
   "`schema.item.created_at`. Default: `auto`.";
@@ -43,6 +44,20 @@ export const RankListFields = {
   seen: z.enum(["exclude", "include", "only"]).optional().meta({ description: SEEN_MEANING }),
   strategy: z.enum(["auto", "popular", "newest"]).optional().meta({ description: STRATEGY_MEANING }),
 };
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The defaults of a call for a list. Both fields about seen items are left out where the call sends one of them. */
+export function defaultsOfLists({ seen, exclude_seen, ...others }: Fields, sent: object): Fields {
+  const isSent = "seen" in sent || "exclude_seen" in sent;
+  return isSent ? others : { ...others, seen, exclude_seen };
+}
+
+/** The defaults of a call for similar items, which knows neither `strategy` nor `seen`: `exclude_seen` says the same. */
+export const defaultsOfSimilar = ({ strategy: _, seen, ...others }: Fields): Fields => ({
+  ...others,
+  ...(seen !== undefined && { exclude_seen: seen === "exclude" }),
+});
 
 type SeenFields = {
   readonly seen?: "exclude" | "include" | "only" | undefined;

@@ -5,7 +5,7 @@ import { Problem } from "./problem.ts";
 import { chosenAgain } from "./rank/chosen-again.ts";
 import { compileShaping, type Shaping } from "./rank/compile-shaping.ts";
 import { placeAlike, withNewItems } from "./rank/new-items.ts";
-import { newestScores } from "./rank/newest.ts";
+import { newestScores, timesOfItems } from "./rank/newest.ts";
 import { type Reason, reasonItemsMax, reasonsFor } from "./rank/reasons.ts";
 import { callValues, type ReferenceSources } from "./rank/reference-values.ts";
 import { popularityScores } from "./rank/score-scale.ts";
@@ -78,9 +78,10 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   // The filter comes first: one that passes few items decides for most, so the other tests run rarely.
   const isOpen = (item: ItemIndex) => isMatch(item) && !inSession.has(item) && !isSeen(item);
   const { isHidden } = snapshot;
-  const isCandidate = isHidden ? (item: ItemIndex) => !isHidden(item) && isOpen(item) : isOpen;
-  const chosen = again && new Set(again.chosen.filter((item) => given?.has(item) ?? true));
-  const among = chosen ?? given ?? itemCount + newCount;
+  const isShown = isHidden ? (item: ItemIndex) => !isHidden(item) && isOpen(item) : isOpen;
+  const chosen = again && new Set(again.chosen);
+  const isCandidate = chosen ? (item: ItemIndex) => chosen.has(item) && isShown(item) : isShown;
+  const among = given ?? chosen ?? itemCount + newCount;
   const candidates = { isCandidate, among, newCount };
   const { limit, offset = 0 } = request;
   const shaped = shaping && shape(scores ?? popular(snapshot), { limit, offset }, candidates, shaping);
@@ -94,7 +95,7 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
     items,
     strategy,
     history,
-    ignoredInteractions: similarTo === undefined ? request.session.length - learnt.length : 0,
+    ignoredInteractions: similarTo === undefined ? request.session.length - (again ? session : learnt).length : 0,
     unknownItems: unknownCount(request.itemIds, snapshot) + unknownCount(request.shaping?.pinned, snapshot),
     ...(missing.size > 0 && { missingReferences: [...missing] }),
     ...(request.wanted?.scores && shaped && { scores: items.map(shaped.scoreOf) }),
@@ -102,12 +103,13 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   };
 }
 
-/** Throws Problem if the filter or the shaping does not fit the version. */
+/** Throws Problem if the strategy, the filter or the shaping does not fit the version. */
 export function compileRequest(
   request: RankRequest,
   snapshot: KnownNames,
   valueFor: ReferenceValues = callValues(request, snapshot),
 ) {
+  if (request.strategy === "newest" && request.similarTo === undefined) timesOfItems(snapshot);
   const missing = new Set<string>();
   const isMatch = request.filter
     ? snapshot.compileFilter(resolveFilter(request.filter, valueFor, missing))

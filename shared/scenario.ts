@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { CommonFields, parseRankBody } from "./api.ts";
 import { clipped } from "./clipped.ts";
 import { hasReference } from "./filter/references.ts";
+import { RankListFields } from "./list-fields.ts";
 import { prefixOf } from "./manifest.ts";
 import { ModelName } from "./model-spec.ts";
 import { parseWith } from "./parse-request.ts";
@@ -13,6 +14,7 @@ import type { KnownNames } from "./snapshot.ts";
 
 /** The fields of a call that a scenario may preset. */
 export const Scenario = CommonFields.omit({ user_id: true, offset: true, scenario: true, user: true, context: true })
+  .extend(RankListFields)
   .partial()
   .meta({
     examples: [
@@ -85,10 +87,11 @@ export function fittingPart(
       return false;
     }
   };
-  const { retrieval, diversity, boosts, max_per_value: caps, ...fields } = scenario;
+  const { strategy, retrieval, diversity, boosts, max_per_value: caps, ...fields } = scenario;
   return {
     fields: {
       ...fields,
+      ...(strategy !== undefined && fits({ strategy }) && { strategy }),
       ...(retrieval !== undefined && fits({ retrieval }) && { retrieval }),
       ...(diversity !== undefined && fits({ diversity }) && { diversity }),
       ...(boosts && { boosts: boosts.filter((boost, i) => fits({ boosts: [...Array(i).fill(NO_BOOST), boost] })) }),

@@ -69,7 +69,10 @@ export type Snapshot = {
 };
 
 /** The part of a version that a request can be checked against without a user. */
-export type KnownNames = Pick<Snapshot, "version" | "itemCount" | "attributes" | "indexOf" | "idAt" | "compileFilter">;
+export type KnownNames = Pick<
+  Snapshot,
+  "version" | "itemCount" | "itemCreatedAt" | "attributes" | "indexOf" | "idAt" | "compileFilter"
+>;
 
 /** A test for items from `listedCount` on, which are in no list; undefined if there are none. */
 export const isBeyond = (listedCount: number, itemCount: number): Snapshot["isHidden"] =>

@@ -66,6 +66,30 @@ test("its fields are defaults: those of the call win, and both filters must hold
   expect(similar.body).toMatchObject({ scenario: "home", items: [{ metadata: { category: "shoes" } }] });
 });
 
+test("it may preset which list is made, and the call's own fields about seen items win", async () => {
+  const popular = ["i0", "i1", "i2", "i3", "i4", "i5", "i6", "i7"];
+  await put({ strategy: "popular", exclude_seen: true });
+  const own = (await rank({ user_id: "ann" })) as unknown as string[];
+  expect(own).toEqual(popular.filter((item) => own.includes(item)));
+  expect(own.length).toBeLessThan(popular.length);
+  expect(await rank({ user_id: "ann", seen: "include" })).toEqual(popular);
+  const chosen = (await rank({ user_id: "ann", seen: "only" })) as unknown as string[];
+  expect(await rank({ user_id: "ann", strategy: "auto", return: [] })).toMatchObject({ strategy: "personalized" });
+
+  await put({ seen: "only", strategy: "popular" });
+  expect(await rank({ user_id: "ann" })).toEqual(chosen);
+  expect((await call("GET", `${RANK}?scenario=home&user_id=ann`)).body).toEqual(chosen);
+  expect(await rank({ user_id: "ann", exclude_seen: false })).toEqual(popular);
+  expect(await rank({ user_id: "ann", seen: "exclude" })).toEqual(own);
+  const similar = "/v0/models/shop/similar_items?item_id=i3&user_id=ann";
+  await put({ seen: "include", strategy: "popular" });
+  const all = (await call("GET", `${similar}&scenario=home`)).body as unknown as string[];
+  expect(all).toEqual(expect.arrayContaining(chosen.filter((item) => item !== "i3")));
+  await put({ seen: "exclude", strategy: "popular" });
+  expect((await call("GET", `${similar}&scenario=home`)).body).toEqual((await call("GET", similar)).body);
+  expect((await call("GET", similar)).body).not.toEqual(all);
+});
+
 test("every example of the published fields can be stored", async () => {
   const { paths } = openApiDocument() as { paths: Record<string, { put: { requestBody: unknown } }> };
   const { put: operation } = paths[HOME.replace("shop", "{model_name}").replace("home", "{scenario_name}")]!;
@@ -81,6 +105,9 @@ test.each<[unknown, number, string, string]>([
   [{ retrieval: { colour: "red" } }, 400, "unknown_attribute", "/retrieval/colour"],
   [{ boosts: [{ retrieval: { price: "cheap" }, by: 1 }] }, 400, "filter_type_mismatch", "/boosts/0/retrieval/price"],
   [{ max_per_value: { brand: 1 } }, 400, "unknown_attribute", "/max_per_value/brand"],
+  [{ strategy: "newest" }, 400, "invalid_parameter", "/strategy"],
+  [{ strategy: "best" }, 400, "invalid_parameter", "/strategy"],
+  [{ seen: "only", exclude_seen: true }, 400, "invalid_parameter", "/seen"],
   [{ pinned: Array(21).fill("i1") }, 400, "invalid_parameter", "/pinned"],
 ])("%j is refused when it is stored", async (scenario, status, code, pointer) => {
   const answer = await put(scenario as object);

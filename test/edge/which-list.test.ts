@@ -110,6 +110,15 @@ test("seen: only what the user has chosen, of the version and since, the most of
   expect(await listOf({ user_id: "new", seen: "only" }, path)).toEqual(["i2"]);
 });
 
+test("seen: only has nothing that was never chosen, and has what the call says", async () => {
+  expect(await listOf({ user_id: "ann", seen: "only", pinned: ["i3", "i7"] })).not.toContain("i3");
+  const interactions = [{ item_id: "i4" }, { item_id: "i6" }, { item_id: "i4" }];
+  expect(await listOf({ seen: "only", interactions })).toEqual(["i4", "i6"]);
+  expect(await listOf({ seen: "only", interactions, pinned: ["i1", "i6"] })).toEqual(["i6", "i4"]);
+  expect(await listOf({ seen: "only", interactions, pinned: ["i6"], item_ids: ["i4", "i5"] })).toEqual(["i6", "i4"]);
+  expect(await listOf({ seen: "only", interactions, exploration: 1, diversity: 1, limit: 5 })).toHaveLength(2);
+});
+
 test("popular items, whoever asks, without what the user has seen", async () => {
   const answer = await edge.call(RANK, { body: { user_id: "ann", strategy: "popular", seen: "include" } });
   expect(answer.headers.get("x-rank-strategy")).toBe("popular");

@@ -1,4 +1,5 @@
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
+import type { ItemColumns } from "../../shared/known-names.ts";
 import { POPULARITY } from "../../shared/manifest.ts";
 import { unknownMethod } from "../learn/blends.ts";
 import type { Method, ServingBudget } from "../learn/model.ts";
@@ -78,7 +79,7 @@ export type Selection = {
   /** The lists behind the report's figures. They contain users as salted hashes. */
   readonly detail: EvaluationDetail;
   /** The file with which scenarios can be measured (scenarios/replay.ts). */
-  readonly replay: (itemIdColumn: string) => Uint8Array;
+  readonly replay: (columns: ItemColumns) => Uint8Array;
 };
 
 export const CUT_OFFS = [5, 10, 20] as const;
@@ -147,9 +148,9 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   });
   input.progress(1, "chosen");
   const values = input.userValues && byValues?.choice;
-  const replay = (itemIdColumn: string) =>
+  const replay = (columns: ItemColumns) =>
     encodeReplay({
-      ...{ validation, positions, itemIdColumn, seed: input.seed },
+      ...{ ...columns, validation, positions, seed: input.seed },
       served: { ...trial.served, values: byValues?.served },
       userValues:
         values && refitUserValues(validation.train, { table: input.userValues!, choice: values, halfLifeDays }),

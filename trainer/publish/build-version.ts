@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { openAsBlob } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { ItemColumns } from "../../shared/known-names.ts";
 import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES, type SessionRules } from "../../shared/manifest.ts";
 import { leastMemoryBytes } from "../../shared/memory-cost.ts";
 import type { ExportedModel } from "../learn/model.ts";
@@ -15,11 +16,9 @@ import { GOLDEN_TOLERANCE, goldenHistories, goldenScores } from "./golden.ts";
 import { measureSimilarity } from "./measure-similarity.ts";
 import { packUserRecords } from "./write-user-records.ts";
 
-export type VersionInput = {
+export type VersionInput = ItemColumns & {
   readonly customer: string;
   readonly modelName: string;
-  /** Name of the item id column, filterable like an attribute. */
-  readonly itemIdColumn: string;
   readonly createdAtMs: number;
   /** The dataset that the model was fitted on: its item indices are the model's. */
   readonly dataset: Dataset;
@@ -38,8 +37,6 @@ export type VersionInput = {
   readonly edgeMemoryBytes?: number;
   /** Changes of items' values before this time, in epoch seconds, do not hold in the version. Absent: all hold. */
   readonly changesFrom?: number | undefined;
-  /** See the manifest's `item_created_at`. */
-  readonly itemCreatedAt?: string | undefined;
   /** Present for a model that learns from sessions. */
   readonly sessions?: SessionRules | undefined;
   /** The events that the model listens to, and which of them the dataset has. Absent: none. */
@@ -64,7 +61,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     path,
     file: await addBytes(bytes, MEDIA_TYPES.weights),
   });
-  const { catalog, attributes } = itemFiles(dataset, input.itemIdColumn);
+  const { catalog, attributes } = itemFiles(dataset, input);
   const { golden, similarityFile } = await measureScores(input);
   const users = await userFiles(input.users ?? historiesOf(dataset, dataset.userIds, userSalt(input)), input);
 

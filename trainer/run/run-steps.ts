@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { ErasedUsers } from "../../shared/erased-users.ts";
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import { eventCount } from "../../shared/events/event-store.ts";
+import type { ItemColumns } from "../../shared/known-names.ts";
 import type { SessionRules } from "../../shared/manifest.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
 import { connectorOf, ITEMS_LAG_HOURS_DEFAULT, type ModelSpec, type Source } from "../../shared/model-spec.ts";
@@ -108,7 +109,7 @@ export async function readData(run: Run, erased: ErasedUsers | undefined): Promi
     throw orNotEnough(error, spec);
   });
   checkItemTimes(spec, data.dataset);
-  const of = { dataset: data.dataset, itemIdColumn: spec.schema.item.id };
+  const of = { dataset: data.dataset, columns: itemColumns(spec) };
   const misfits = await scenarioWarnings(deps.store, model, of);
   const warnings = [...(events?.warnings ?? []), ...data.summary.warnings, ...misfits];
   deps.onData({ ...data.summary, ...(events && { events: eventCount(events.marks) }), warnings });
@@ -124,6 +125,11 @@ export async function readData(run: Run, erased: ErasedUsers | undefined): Promi
     memoryMbMax: memoryMbMax - ownMb,
   };
 }
+
+const itemColumns = ({ schema: { item } }: ModelSpec): ItemColumns => ({
+  itemIdColumn: item.id,
+  itemCreatedAt: item.created_at,
+});
 
 /** Throws StageError unless the attribute that orders the newest items is a time. */
 function checkItemTimes({ schema }: ModelSpec, { itemAttributes }: Dataset): void {
@@ -205,7 +211,7 @@ export async function chooseModel(
     live: live && { method: live.chosen.method, params: live.chosen.params },
     progress: (fraction, detail) => deps.report.progress({ fraction: CHOICE_FRACTION * fraction, detail }),
   });
-  return { ...selection, replay: replay(spec.schema.item.id) };
+  return { ...selection, replay: replay(itemColumns(spec)) };
 }
 
 export function fitOnAllData({ job: { settings }, deps }: Run, data: RunData, selection: ChosenModel) {
@@ -242,7 +248,7 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
   const { workDirectory, edgeMemoryBytes } = job.settings;
   const built = await buildVersion({
     ...model,
-    itemIdColumn: job.spec.schema.item.id,
+    ...itemColumns(job.spec),
     createdAtMs: await creationMs(deps.store, model, deps.nowMs()),
     dataset: final.dataset,
     exported: final.exported,
@@ -250,7 +256,6 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
     historyMax: final.fitted.historyMax,
     ...usersOf({ data, selection, final }, salt),
     changesFrom: changesFrom(job.spec, data.readAtMs),
-    itemCreatedAt: job.spec.schema.item.created_at,
     sessions: sessionRules(job.spec),
     events: data.events && { meanings: data.events.meanings, learnt: data.events.marks },
     workDirectory,

@@ -1,4 +1,4 @@
-import { knownNames } from "../../shared/known-names.ts";
+import { type ItemColumns, knownNames } from "../../shared/known-names.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
 import { itemFiles } from "../read/dataset/item-files.ts";
 import type { ModelRef } from "../store/live-pointer-swap.ts";
@@ -9,10 +9,10 @@ import { scenarioProblems } from "../store/scenarios.ts";
 export async function scenarioWarnings(
   store: ObjectStore,
   model: ModelRef,
-  { dataset, itemIdColumn }: { readonly dataset: Dataset; readonly itemIdColumn: string },
+  { dataset, columns }: { readonly dataset: Dataset; readonly columns: ItemColumns },
 ): Promise<string[]> {
   try {
-    const found = await scenarioProblems(store, model, async () => knownNames(itemFiles(dataset, itemIdColumn)));
+    const found = await scenarioProblems(store, model, async () => knownNames(itemFiles(dataset, columns)));
     return found.map(({ scenario, problems }) => {
       const name = JSON.stringify(scenario);
       return `The scenario ${name} does not fit these data. Rank calls will leave out: ${problems.join("; ")}.`;

@@ -66,6 +66,7 @@ export async function namesOfVersion(
     if (found === undefined) throw new StoreError(`A file of version ${version} is absent.`, { retryable: true });
     return found.bytes;
   };
-  const { catalog, attributes, item_id_column: itemIdColumn } = manifest;
-  return knownNames({ catalog: await read(catalog), attributes: attributes && (await read(attributes)), itemIdColumn });
+  const { catalog, attributes, item_id_column: itemIdColumn, item_created_at: itemCreatedAt } = manifest;
+  const files = { catalog: await read(catalog), attributes: attributes && (await read(attributes)) };
+  return knownNames({ ...files, itemIdColumn, itemCreatedAt });
 }

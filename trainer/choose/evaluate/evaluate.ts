@@ -34,7 +34,7 @@ export type MetricAtK = `${MetricName}@${number}`;
 export const cutOffOf = (metric: MetricAtK): number => Number(metric.split("@")[1]);
 
 /** The part of a rank call that is the same for every case. */
-export type ListRequest = Pick<RankRequest, "limit" | "filter" | "excludeSeen" | "shaping">;
+export type ListRequest = Pick<RankRequest, "limit" | "filter" | "excludeSeen" | "onlyChosen" | "strategy" | "shaping">;
 
 export type EvaluateRequestsOptions = Omit<EvaluateOptions, "includeSeen"> & {
   /** Ids and attributes of the items, for filters and shaping. */
@@ -92,8 +92,9 @@ async function makeLists(
       : { userId: String(at) as UserId, session: [] };
     const isRelevant = new Set(relevant);
     const scored = requests.length > 1 ? scoredOnce(snapshot) : snapshot;
-    for (const [r, { limit, filter, excludeSeen, shaping }] of requests.entries()) {
-      const { items } = await rank({ ...who, limit, filter, excludeSeen, shaping, nowSeconds }, scored);
+    for (const [r, { limit, filter, excludeSeen, onlyChosen, strategy, shaping }] of requests.entries()) {
+      const request = { ...who, limit, filter, excludeSeen, onlyChosen, strategy, shaping, nowSeconds };
+      const { items } = await rank(request, scored);
       const { lists, listLength, values } = made[r]!;
       lists.set(items.slice(0, listLength), i * listLength);
       for (const k of cutOffs)

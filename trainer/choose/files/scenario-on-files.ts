@@ -1,4 +1,4 @@
-import { knownNames } from "../../../shared/known-names.ts";
+import { type ItemColumns, knownNames } from "../../../shared/known-names.ts";
 import type { Scenario } from "../../../shared/scenario.ts";
 import { samplePositions, seededRandom } from "../../learn/numerics/seeded-random.ts";
 import type { Dataset } from "../../read/dataset/dataset.ts";
@@ -9,11 +9,7 @@ import { positivesOf } from "../report/report.ts";
 import { diversityCurve, measureScenario, SCENARIO_LISTS_MAX } from "../scenarios/measure-scenario.ts";
 import type { ScenarioResult } from "../scenarios/scenario-text.ts";
 
-export type FileScenario = {
-  readonly scenario: Scenario;
-  /** Name of the item id column, which filters can use. */
-  readonly itemIdColumn: string;
-};
+export type FileScenario = ItemColumns & { readonly scenario: Scenario };
 
 type Tested = {
   readonly train: Dataset;
@@ -30,11 +26,11 @@ type Options = {
 
 /** What a scenario changes in the lists of the chosen model, and what diversity would, measured on the test file. */
 export async function scenarioOnFiles(
-  { scenario, itemIdColumn }: FileScenario,
+  { scenario, ...columns }: FileScenario,
   { train, cases, positions, served }: Tested,
   { seed, includeSeen, memoryMbMax, signal }: Options,
 ): Promise<ScenarioResult> {
-  const names = knownNames(itemFiles(train, itemIdColumn));
+  const names = knownNames(itemFiles(train, columns));
   const measurable = { cases, served, names, popularity: positivesOf(train) };
   const some = samplePositions(positions.length, SCENARIO_LISTS_MAX, seededRandom(seed, 73));
   const options = { signal, memoryMbMax, includeSeen, positions: some.map((i) => positions[i]!) };

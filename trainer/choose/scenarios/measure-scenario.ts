@@ -39,12 +39,11 @@ export async function measureScenario(
   scenario: Scenario,
   options: MeasureOptions,
 ): Promise<ScenarioFigures> {
-  const { fields, problems } = fittingPart(scenario, names, NO_CALLERS);
-  const defaults = defaultsFor(options);
-  const request = parseRankBody({ ...defaults, ...fields });
+  const { fields, problems } = measurablePart(scenario, names, options);
+  const request = parseRankBody({ ...defaultsFor(options, fields), ...fields });
   const { limit } = request;
   const cutOffs = [...CUT_OFFS.filter((k) => k < limit), limit];
-  const requests = [parseRankBody({ ...defaults, limit }), request];
+  const requests = [parseRankBody({ ...defaultsFor(options), limit }), request];
   const [plain, shaped] = (await evaluateRequests(cases, served, requests, { ...options, cutOffs, names })) as [
     Evaluation,
     Evaluation,
@@ -62,7 +61,17 @@ export async function measureScenario(
   };
 }
 
-const defaultsFor = ({ includeSeen }: MeasureOptions) => (includeSeen ? { exclude_seen: false } : {});
+/** The parts of a scenario that fit the model and can be measured on its cases. */
+function measurablePart(scenario: Scenario, names: KnownNames, { includeSeen }: MeasureOptions) {
+  const { fields, problems } = fittingPart(scenario, names, NO_CALLERS);
+  if (fields.seen !== "only" || includeSeen) return { fields, problems };
+  const { seen: _, ...others } = fields;
+  const problem = "/seen is only, but the items that users are expected to choose in the evaluation are new to them";
+  return { fields: others, problems: [...problems, problem] };
+}
+
+const defaultsFor = ({ includeSeen }: MeasureOptions, { seen }: Scenario = {}) =>
+  includeSeen && seen === undefined ? { exclude_seen: false } : {};
 
 /** One point of the curve: relevance and variety of the lists with a certain diversity. */
 export type DiversityPoint = {
@@ -80,8 +89,10 @@ export async function diversityCurve(
   options: MeasureOptions,
 ): Promise<readonly DiversityPoint[]> {
   if (!names.attributes) return [];
-  const { fields } = fittingPart(scenario, names, NO_CALLERS);
-  const requests = DIVERSITIES.map((diversity) => parseRankBody({ ...defaultsFor(options), ...fields, diversity }));
+  const { fields } = measurablePart(scenario, names, options);
+  const requests = DIVERSITIES.map((diversity) =>
+    parseRankBody({ ...defaultsFor(options, fields), ...fields, diversity }),
+  );
   const k = requests[0]!.limit;
   const evaluations = await evaluateRequests(cases, served, requests, { ...options, cutOffs: [k], names });
   const resampling = { seed: SEED, kept: [] };

@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { FormatError } from "../../../shared/assert.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
-import { knownNames } from "../../../shared/known-names.ts";
+import { type ItemColumns, knownNames } from "../../../shared/known-names.ts";
 import { SessionRules } from "../../../shared/manifest.ts";
 import { decodeUserValues } from "../../../shared/user-values.ts";
 import { seededRandom } from "../../learn/numerics/seeded-random.ts";
@@ -37,6 +37,7 @@ const ReplayFile = z
     format: z.literal(FORMAT),
     historyMax: z.int().positive(),
     itemIdColumn: z.string(),
+    itemCreatedAt: z.string().optional(),
     /** Items from this index on are in no list. Absent: all may be. */
     listedCount: z.int().nonnegative().optional(),
     graph: uint8s,
@@ -65,25 +66,17 @@ const ReplayFile = z
     "its arrays do not fit each other",
   );
 
-export type ReplayInput = {
+export type ReplayInput = ItemColumns & {
   readonly validation: Validation;
   /** The cases that the report measured. */
   readonly positions: Uint32Array;
   readonly served: Served;
   /** The file behind `served.values`. */
   readonly userValues: Uint8Array | undefined;
-  readonly itemIdColumn: string;
   readonly seed: number;
 };
 
-export function encodeReplay({
-  validation,
-  positions,
-  served,
-  userValues,
-  itemIdColumn,
-  seed,
-}: ReplayInput): Uint8Array {
+export function encodeReplay({ validation, positions, served, userValues, seed, ...columns }: ReplayInput): Uint8Array {
   const { dataset, split } = validation;
   const { cases } = split;
   const { exported, historyMax, values } = served;
@@ -97,7 +90,7 @@ export function encodeReplay({
     historyMax,
     graph: exported.graph,
     weights: exported.weights.map(({ path, bytes }) => ({ path, bytes })),
-    ...itemFiles(dataset, itemIdColumn),
+    ...itemFiles(dataset, columns),
     userValues: userValues ?? null,
     ...(cases.sessions && { sessions: cases.sessions }),
     ...(cases.listedCount !== undefined && { listedCount: cases.listedCount }),

@@ -1,6 +1,7 @@
 import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { FormatError } from "../../../../shared/assert.ts";
+import type { AttributeColumn } from "../../../../shared/attributes.ts";
 import { casesOfSessions, type EvaluationCases } from "../../../../trainer/choose/evaluate/evaluation-cases.ts";
 import { encodePacked } from "../../../../trainer/choose/report/packed-value.ts";
 import { measureScenario } from "../../../../trainer/choose/scenarios/measure-scenario.ts";
@@ -77,6 +78,29 @@ test("a file that is damaged anywhere is refused or gives figures, and nothing e
   }
   expect(refused).toBeGreaterThan(0);
   expect(() => decodeReplay(encodePacked("evaluation-replay", { format: 2 }))).toThrow("cannot be read");
+});
+
+test("a scenario's strategy is measured; what the held-out items cannot show is left out and named", async () => {
+  const measurable = decodeReplay(replay);
+  const again = await measureScenario(measurable, { limit: 5, seen: "only" }, { signal });
+  expect(again.left_out).toEqual([expect.stringMatching("^/seen")]);
+  const newest = await measureScenario(measurable, { limit: 5, strategy: "newest" }, { signal });
+  expect(newest.left_out).toEqual([expect.stringContaining("schema.item.created_at")]);
+  expect(newest.with).toEqual(newest.without);
+
+  const added: AttributeColumn = {
+    name: "added",
+    type: "Timestamp",
+    values: Float64Array.from({ length: 20 }, (_, i) => i),
+  };
+  const dated = encodeReplay({
+    ...{ positions: validation.positions, served: original, userValues: undefined, seed: 1 },
+    ...{ itemIdColumn: "item_id", itemCreatedAt: "added" },
+    validation: { ...validation, dataset: { ...validation.dataset, itemAttributes: [added] } },
+  });
+  const measured = await measureScenario(decodeReplay(dated), { limit: 5, strategy: "newest" }, { signal });
+  expect(measured.left_out).toEqual([]);
+  expect(measured.with).not.toEqual(measured.without);
 });
 
 test("parts of a scenario that need a value of callers are left out and named; defaults are used", async () => {
