@@ -17,6 +17,7 @@ import { LOCAL_CUSTOMER, readLocalService, writeLocalService } from "./local-sta
 import { callService, type Service } from "./service-client.ts";
 import { showEvent } from "./show-event.ts";
 import { showRankings } from "./show-rankings.ts";
+import { ensureFirstVersion, putScenarios, simulate } from "./simulate.ts";
 import type { StartOptions } from "./start-flags.ts";
 
 export type LocalWorld = {
@@ -52,10 +53,12 @@ export async function runLocal(options: StartOptions, world: LocalWorld): Promis
 
     print("Starting the edge and the trainer.");
     services = await startServices({ ...options, folders: source.folders, environment });
-    await Promise.race([services.failed, useServices(services, { state, source, world, isExit: options.exit })]);
+    const service = await Promise.race([services.failed, useServices(services, { options, source, world })]);
     if (options.exit) return;
     print(`\nUp until Ctrl-C. The edge is ${services.edgeUrl}, the trainer ${services.trainerUrl}.`);
-    await Promise.race([services.failed, signal.aborted || once(signal, "abort")]);
+    const untilStopped = async () => signal.aborted || (await once(signal, "abort"));
+    const traffic = options.simulate ? showTraffic(service, source.body.model_name, print) : untilStopped();
+    await Promise.race([services.failed, traffic]);
   } finally {
     await services?.stop(STOP_GRACE_MS);
     await rm(tempDirectory, { recursive: true, force: true });
@@ -63,12 +66,12 @@ export async function runLocal(options: StartOptions, world: LocalWorld): Promis
   }
 }
 
+type Use = { readonly options: StartOptions; readonly source: LocalSource; readonly world: LocalWorld };
+
 /** Issues the key, writes local.json, trains the model and prints example rankings. */
-async function useServices(
-  services: LocalServices,
-  { state, source, world, isExit }: { state: string; source: LocalSource; world: LocalWorld; isExit: boolean },
-): Promise<void> {
+async function useServices(services: LocalServices, { options, source, world }: Use): Promise<Service> {
   const { print, signal } = world;
+  const { state } = options;
   const { edgeUrl, trainerUrl } = services;
   const knownKey = (await readLocalService(state))?.api_key;
   const apiKey = await ensureLocalKey(edgeUrl, knownKey, signal);
@@ -77,16 +80,26 @@ async function useServices(
 
   const service = { edgeUrl, apiKey, signal };
   print(`Watch it in the console: ${consoleAddress(service, "/")}`);
+  if (options.simulate) await ensureFirstVersion(service, source, print);
   const record = await ensureModel(service, source, print);
   if (record.data) print(summaryOf(record));
   const user = await showExamples(service, source, { record, print }).catch((error: unknown) => {
-    if (isExit || !(error instanceof LocalError)) throw error;
+    if (options.exit || !(error instanceof LocalError)) throw error;
     print(`\nAn example could not be shown: ${error.message}`); // the model is trained, so the service stays up
     return undefined;
   });
   print(
     `\nTry it in the console: ${consoleAddress(service, `/models/${record.model_name}/try`, user ? { user } : {})}`,
   );
+  return service;
+}
+
+/** Simulates shoppers until Ctrl-C, and says what may be compared. */
+async function showTraffic(service: Service, model: string, print: (line: string) => void): Promise<void> {
+  const scenarios = await putScenarios(service, model);
+  print(`Simulated shoppers visit the shop. Compare its two versions, or the scenarios ${scenarios.join(" and ")}:`);
+  print(`${consoleAddress(service, `/models/${model}/experiment`)}\n`);
+  await simulate(service, { model, print });
 }
 
 type Shown = { readonly record: ModelRecord; readonly print: (line: string) => void };

@@ -29,6 +29,8 @@ export type StartOptions = {
   readonly trainerPort: number;
   readonly state: string; // absolute
   readonly exit: boolean;
+  /** Whether simulated shoppers visit the demo shop. */
+  readonly simulate: boolean;
 };
 
 export const START_USAGE = `npm start brings up the whole service on this machine, trains a model, and ranks with it.
@@ -51,6 +53,7 @@ export const START_USAGE = `npm start brings up the whole service on this machin
   --edge-port PORT       port of the edge, which answers rank calls (8787; 0 takes any free port)
   --trainer-port PORT    port of the trainer (8788; 0 takes any free port)
   --state DIR            folder for all state (.shortlist)
+  --simulate             simulated shoppers visit the demo shop, in a folder of its own (.shortlist/simulated): to try experiments
   --exit                 stop after printing the ranking, for scripts
   --help`;
 
@@ -68,7 +71,8 @@ const OPTIONS = {
   model: { type: "string" },
   "edge-port": { type: "string", default: "8787" },
   "trainer-port": { type: "string", default: "8788" },
-  state: { type: "string", default: ".shortlist" },
+  state: { type: "string" },
+  simulate: { type: "boolean", default: false },
   exit: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
 } as const;
@@ -95,6 +99,9 @@ export async function parseStartFlags(args: readonly string[], cwd: string): Pro
   ] as const)
     if (flags[name] !== undefined && flags.data === undefined)
       throw new LocalError(`--${name} describes your data, so it needs --data FILE.`);
+  for (const name of ["data", "exit"] as const)
+    if (flags.simulate && flags[name])
+      throw new LocalError(`--simulate is for the demo shop, so it goes without --${name}.`);
   const model = ModelName.optional().safeParse(flags.model);
   if (!model.success) throw new LocalError(`--model ${model.error.issues[0]!.message}.`);
   return {
@@ -102,8 +109,9 @@ export async function parseStartFlags(args: readonly string[], cwd: string): Pro
     model: flags.model ?? null,
     edgePort: portOf(flags, "edge-port"),
     trainerPort: portOf(flags, "trainer-port"),
-    state: resolve(cwd, flags.state),
+    state: resolve(cwd, flags.state ?? (flags.simulate ? ".shortlist/simulated" : ".shortlist")),
     exit: flags.exit,
+    simulate: flags.simulate,
   };
 }
 

@@ -26,7 +26,7 @@ async function options(edgePort: number, header = "user_id,item_id,created_at"):
   const interactions = join(directory, "events.csv");
   await writeFile(interactions, `${header}\nu1,i1,1700000000\n`);
   const files = { interactions, items: null, users: null, columns: {} };
-  return { files, model: null, edgePort, trainerPort: 0, state: join(directory, "state"), exit: true };
+  return { files, model: null, edgePort, trainerPort: 0, state: join(directory, "state"), exit: true, simulate: false };
 }
 async function usedPort(): Promise<{ port: number; close: () => void }> {
   const server = createServer();

@@ -20,6 +20,7 @@ test("without flags it uses the demo shop, the default ports and .shortlist in t
     trainerPort: 8788,
     state: join(cwd, ".shortlist"),
     exit: false,
+    simulate: false,
   });
 });
 
@@ -42,7 +43,15 @@ test("every flag is parsed", async () => {
     trainerPort: 9000,
     state: "/tmp/elsewhere",
     exit: true,
+    simulate: false,
   });
+});
+
+test("simulated shoppers have a folder of their own, and visit only the demo shop", async () => {
+  expect(await parse("--simulate")).toMatchObject({ simulate: true, state: join(cwd, ".shortlist/simulated") });
+  expect(await parse("--simulate --state s")).toMatchObject({ simulate: true, state: join(cwd, "s") });
+  await expect(parse("--simulate --data data.csv")).rejects.toThrow("--simulate is for the demo shop");
+  await expect(parse("--simulate --exit")).rejects.toThrow("goes without --exit");
 });
 
 test("--help takes precedence and lists every flag", async () => {
