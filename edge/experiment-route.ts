@@ -1,6 +1,6 @@
 /** The calls of experiments. The users are counted in the shards, so the edge reports on an experiment. */
 import type { Context } from "hono";
-import { experimentReport } from "../shared/experiment/report.ts";
+import { experimentReport, historyStepMs } from "../shared/experiment/report.ts";
 import { experimentNotFound } from "../shared/experiment/running.ts";
 import { requireScope } from "./auth.ts";
 import { callShards, customerShards, eventsOrProblem } from "./events/call-shards.ts";
@@ -28,9 +28,13 @@ export async function viewExperiment(c: Context<EdgeEnv>): Promise<Response> {
   const target = await isolate.pointers.liveVersion(customer, modelName, access);
   const experiment = target.live === null ? undefined : target.experiment;
   if (experiment === undefined) throw experimentNotFound(modelName);
+  const nowMs = access.nowMs();
+  const stepMs = historyStepMs(experiment, nowMs);
   const counts = await eventsOrProblem("The users of the experiment cannot be counted right now", async () => {
     const shards = await isolate.eventShards.all(customer, access);
-    return (await callShards(customerShards(c), shards, access, (rpc) => rpc.exposures(experiment.salt))).flat();
+    return (
+      await callShards(customerShards(c), shards, access, (rpc) => rpc.exposures(experiment.salt, stepMs))
+    ).flat();
   });
-  return c.json(experimentReport(experiment, counts, access.nowMs()));
+  return c.json(experimentReport(experiment, counts, nowMs));
 }

@@ -47,15 +47,22 @@ export const ExperimentAnswer = z.object({
     .int()
     .nullable()
     .meta({ description: "Further users of each arm. Null: the rate is not known yet." }),
-  days_to_detect_5_percent: z.int().nullable(),
-  days: z
+  days_to_detect_5_percent: z
+    .number()
+    .nullable()
+    .meta({ description: "How long that takes if users come as fast as so far." }),
+  history: z
     .array(
       z.object({
-        day: z.string(),
+        until: Time,
         arms: z.array(z.object({ name: z.string(), exposed: z.int(), reached: z.int(), lift: Lift.optional() })),
       }),
     )
-    .meta({ description: "The counts up to the end of each day, by the day of a user's first list." }),
+    .meta({
+      description:
+        "The counts of the users whose first list came until then. There is one entry for each minute with new users, after three hours " +
+        "for each hour, and after a week for each day (UTC).",
+    }),
 });
 
 export const EXPERIMENT_CALLS: readonly Call[] = [

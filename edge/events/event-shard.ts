@@ -117,8 +117,8 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
     return this.ctx.storage.transactionSync(() => takeExposure(this.#tables, salt, user));
   }
 
-  async exposures(salt: string): Promise<ExposureCount[]> {
-    return countExposures(this.#tables, salt);
+  async exposures(salt: string, stepMs: number): Promise<ExposureCount[]> {
+    return countExposures(this.#tables, salt, stepMs);
   }
 
   async liveCounts(fromMinute: number): Promise<LiveCounts> {

@@ -36,11 +36,12 @@ export function takeExposure(tables: ShardTables, salt: string, user: UserId): E
   return { ...found, user, reached: found.reached === 1, guarded: found.guarded === 1 };
 }
 
-export const countExposures = (tables: ShardTables, salt: string): ExposureCount[] =>
+/** @param stepMs How long the periods are by which users are counted, in milliseconds. */
+export const countExposures = (tables: ShardTables, salt: string, stepMs: number): ExposureCount[] =>
   tables.query<ExposureCount>(
-    `SELECT arm, revision, at / 86400000 AS day, COUNT(*) AS exposed, SUM(reached) AS reached, SUM(guarded) AS guarded
+    `SELECT arm, revision, at - at % ? AS "from", COUNT(*) AS exposed, SUM(reached) AS reached, SUM(guarded) AS guarded
      FROM exposures WHERE salt = ? GROUP BY 1, 2, 3`,
-    salt,
+    ...[stepMs, salt],
   );
 
 /** Marks the users whose new events reach the goal of an experiment in time. An event may arrive late: the time that it names counts. */

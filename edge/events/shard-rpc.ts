@@ -62,7 +62,8 @@ export type ShardRpc = {
   expose(experiment: ShownExperiment, exposure: Exposure): Promise<void>;
   /** Removes and returns the user's exposure, for the shard that the user has now. */
   takeExposure(salt: string, user: UserId): Promise<Exposure | null>;
-  exposures(salt: string): Promise<ExposureCount[]>;
+  /** Counts the users of an experiment by periods of `stepMs` milliseconds. */
+  exposures(salt: string, stepMs: number): Promise<ExposureCount[]>;
   /** The shard's events from a minute on. */
   liveCounts(fromMinute: number): Promise<LiveCounts>;
   /** Adds the calls that an isolate has counted. */

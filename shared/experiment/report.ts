@@ -11,11 +11,12 @@ import {
   verdictOf,
 } from "./verdict.ts";
 
-/** Users whose first list of the experiment came from one arm, under one revision of the shares, on one day (in UTC since 1970). */
+/** Users whose first list of the experiment came from one arm, under one revision of the shares, in one period. */
 export type ExposureCount = {
   readonly arm: string;
   readonly revision: number;
-  readonly day: number;
+  /** When the period began, in epoch milliseconds. */
+  readonly from: number;
   readonly exposed: number;
   /** How many of them have reached the goal, and the guard, in time. */
   readonly reached: number;
@@ -24,12 +25,20 @@ export type ExposureCount = {
 
 type Verdict = ArmVerdict | "sample_ratio_mismatch";
 
-const DAY_MS = 86_400_000;
+const [MINUTE_MS, HOUR_MS, DAY_MS] = [60_000, 3_600_000, 86_400_000];
 
+/** How long the periods of a report's history are, in milliseconds: the younger the experiment, the shorter. */
+export function historyStepMs({ started_at }: Pick<RunningExperiment, "started_at">, nowMs: number): number {
+  const ageMs = nowMs - Date.parse(started_at);
+  if (ageMs < 3 * HOUR_MS) return MINUTE_MS;
+  return ageMs < 7 * DAY_MS ? HOUR_MS : DAY_MS;
+}
+
+/** @param counts By periods of `historyStepMs`. */
 export function experimentReport(running: RunningExperiment, counts: readonly ExposureCount[], nowMs: number) {
   const { name, started_at, goal, guard, arms, revisions } = running;
   const comparisons = (arms.length - 1) * (guard ? 2 : 1);
-  const of = (arm: string, untilDay = Infinity) => countsOf(counts, arm, untilDay);
+  const of = (arm: string, lastFrom = Infinity) => countsOf(counts, arm, lastFrom);
   const first = of(arms[0]!.name);
   const isMismatch = hasRatioMismatch(...exposedAndExpected(running, counts));
   const shown = arms.map(({ name, version, scenario, strategy }, i) => {
@@ -51,10 +60,11 @@ export function experimentReport(running: RunningExperiment, counts: readonly Ex
     };
   });
   const verdicts = shown.slice(1).map(({ verdict }) => verdict as ArmVerdict);
-  const days = [...new Set(counts.map(({ day }) => day))].sort((a, b) => a - b);
+  const stepMs = historyStepMs(running, nowMs);
+  const periods = [...new Set(counts.map(({ from }) => from))].sort((a, b) => a - b);
   const missing = usersToDetect(first.goal, comparisons);
-  const daysSoFar = Math.max(1, (nowMs - Date.parse(started_at)) / DAY_MS);
-  const perDay = first.goal.exposed / daysSoFar;
+  const msSoFar = Math.max(MINUTE_MS, nowMs - Date.parse(started_at));
+  const perDay = (first.goal.exposed * DAY_MS) / msSoFar;
   return {
     name,
     started_at,
@@ -64,12 +74,12 @@ export function experimentReport(running: RunningExperiment, counts: readonly Ex
     sample_ratio_mismatch: isMismatch,
     arms: shown,
     users_to_detect_5_percent: missing,
-    days_to_detect_5_percent: missing === null || perDay === 0 ? null : Math.ceil(missing / perDay),
-    days: days.map((day) => ({
-      day: new Date(day * DAY_MS).toISOString().slice(0, 10),
+    days_to_detect_5_percent: missing === null || perDay === 0 ? null : Math.ceil((100 * missing) / perDay) / 100,
+    history: periods.map((from) => ({
+      until: new Date(Math.min(from + stepMs, nowMs)).toISOString(),
       arms: arms.map(({ name }, i) => {
-        const { goal: soFar } = of(name, day);
-        const lift = i === 0 ? undefined : liftOf(of(arms[0]!.name, day).goal, soFar, comparisons);
+        const { goal: soFar } = of(name, from);
+        const lift = i === 0 ? undefined : liftOf(of(arms[0]!.name, from).goal, soFar, comparisons);
         return {
           name,
           exposed: soFar.exposed,
@@ -91,9 +101,9 @@ function together(verdicts: readonly ArmVerdict[]): Verdict {
 function countsOf(
   counts: readonly ExposureCount[],
   arm: string,
-  untilDay: number,
+  lastFrom: number,
 ): { goal: ArmCount; guard: ArmCount } {
-  const own = counts.filter((count) => count.arm === arm && count.day <= untilDay);
+  const own = counts.filter((count) => count.arm === arm && count.from <= lastFrom);
   const sum = (name: "exposed" | "reached" | "guarded") => own.reduce((total, count) => total + count[name], 0);
   const exposed = sum("exposed");
   return { goal: { exposed, reached: sum("reached") }, guard: { exposed, reached: sum("guarded") } };

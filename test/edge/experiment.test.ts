@@ -72,6 +72,8 @@ test("each user always gets the arm of the user's bucket, with the arm's version
     [...armsOf].sort(([a], [b]) => (a > b ? -1 : 1)),
   );
   expect(counted.every(({ exposed }) => exposed > 8)).toBe(true);
+  const { history } = await report();
+  expect(history.at(-1)!.arms.map(({ exposed }) => exposed)).toEqual(counted.map(({ exposed }) => exposed));
 });
 
 test("the goal counts for users who reach it in time after their first list, once", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { divide } from "../../../shared/experiment/buckets.ts";
-import { type ExposureCount, experimentReport } from "../../../shared/experiment/report.ts";
+import { type ExposureCount, experimentReport, historyStepMs } from "../../../shared/experiment/report.ts";
 import type { RunningExperiment } from "../../../shared/experiment/running.ts";
 
 const DAY_MS = 86_400_000;
@@ -23,13 +23,13 @@ const running: RunningExperiment = {
   revisions: [{ a: 0.5, b: 0.5 }],
 };
 const count = (arm: string, day: number, [exposed, reached, guarded]: number[], revision = 0): ExposureCount => ({
-  ...{ arm, revision, day: START + day },
+  ...{ arm, revision, from: (START + day) * DAY_MS },
   ...{ exposed: exposed!, reached: reached!, guarded: guarded! },
 });
-const reportOf = (counts: ExposureCount[], changes: Partial<RunningExperiment> = {}) =>
-  experimentReport({ ...running, ...changes }, counts, (START + 2) * DAY_MS);
+const reportOf = (counts: ExposureCount[], changes: Partial<RunningExperiment> = {}, days = 8) =>
+  experimentReport({ ...running, ...changes }, counts, (START + days) * DAY_MS);
 
-test("counts of several shards and days add up, and the days show the sums so far", () => {
+test("counts of several shards and days add up, and the history shows the sums so far", () => {
   const counts = [
     count("a", 0, [100, 10, 1]),
     count("a", 0, [50, 5, 0]),
@@ -42,13 +42,13 @@ test("counts of several shards and days add up, and the days show the sums so fa
     [250, 25, 2],
     [250, 25, 3],
   ]);
-  expect(report.days.map(({ day, arms }) => [day, ...arms.map(({ exposed }) => exposed)])).toEqual([
-    ["2024-10-04", 150, 140],
-    ["2024-10-05", 250, 250],
+  expect(report.history.map(({ until, arms }) => [until, ...arms.map(({ exposed }) => exposed)])).toEqual([
+    ["2024-10-05T00:00:00.000Z", 150, 140],
+    ["2024-10-06T00:00:00.000Z", 250, 250],
   ]);
   expect(report.arms[1]!.lift).toMatchObject({ value: 0 });
   expect(report.verdict).toBe("running");
-  expect(report.days_to_detect_5_percent).toBe(Math.ceil(report.users_to_detect_5_percent! / 125));
+  expect(report.days_to_detect_5_percent).toBeCloseTo((8 * report.users_to_detect_5_percent!) / 250, 1);
 });
 test("a clear lift is better, unless the guard is harmed", () => {
   const first = count("a", 0, [10_000, 1000, 500]);
@@ -79,5 +79,14 @@ test("changed shares are no mismatch, because each user counts by the shares tha
   expect(reportOf(counts).sample_ratio_mismatch).toBe(true);
 });
 test("without anybody there is nothing to say", () => {
-  expect(reportOf([])).toMatchObject({ verdict: "running", days: [], users_to_detect_5_percent: null });
+  expect(reportOf([])).toMatchObject({ verdict: "running", history: [], users_to_detect_5_percent: null });
+});
+test("the periods of the history grow with the experiment's age, and the newest ends now", () => {
+  const stepAfter = (ms: number) => historyStepMs(running, START * DAY_MS + ms);
+  expect([0, 0.1, 0.2, 6, 8, 400].map((days) => stepAfter(days * DAY_MS) / 60_000)).toEqual([1, 1, 60, 60, 1440, 1440]);
+  const minute = 1 / 1440;
+  const counts = [0, 3, 9.5].map((minutes) => count("a", Math.floor(minutes) * minute, [10, 1, 0]));
+  const { history, days_to_detect_5_percent } = reportOf(counts, {}, 9.5 * minute);
+  expect(history.map(({ until }) => until.slice(11, 19))).toEqual(["00:01:00", "00:04:00", "00:09:30"]);
+  expect(days_to_detect_5_percent).toBeNull();
 });
