@@ -12,7 +12,8 @@ import { eraseEvents, postEvents, viewUserEvents } from "./events/events-route.t
 import { changeExperiment, viewExperiment } from "./experiment-route.ts";
 import { manage } from "./forward.ts";
 import { createIsolate, type EdgeEnv, type Isolate } from "./isolate.ts";
-import { changeItems, listItems, viewItem } from "./items/items-route.ts";
+import { changeItems } from "./items/change-items.ts";
+import { listItems, viewItem } from "./items/read-items.ts";
 import { countCall } from "./live/call-counter.ts";
 import { viewLive } from "./live/live-route.ts";
 import { openApiText, RANK_HEADERS } from "./openapi.ts";

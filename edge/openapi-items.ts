@@ -2,11 +2,17 @@
 import { z } from "zod";
 import { CURSOR_CHARACTERS_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../shared/api.ts";
 import { ChangedValue, ITEMS_BODY_BYTES_MAX, ItemsBody } from "../shared/items/change-items.ts";
+import { SEARCH_CHARACTERS_MAX, SEARCH_OFFSET_MAX } from "../shared/items/items-query.ts";
+import { WORDS_MAX } from "../shared/items/words-in-text.ts";
 import type { ProblemCode } from "../shared/problem.ts";
-import { answer, at, BODY_FAULTS, type Call, query } from "./openapi-call.ts";
+import { answer, at, BODY_FAULTS, type Call, FILTER_FAULTS, query } from "./openapi-call.ts";
 import { ItemId, Time } from "./openapi-schemas.ts";
 
 const ITEMS_FAULTS: readonly ProblemCode[] = ["model_not_found", "model_not_active", "items_unavailable"];
+const New = z
+  .literal(true)
+  .optional()
+  .meta({ description: "Only of an item that the live version was not trained with." });
 const Since = Time.optional().meta({ description: "Only of a hidden item." });
 
 export const ItemsAnswer = z.object({
@@ -35,11 +41,30 @@ export const ChangedItems = z.object({
   ),
   next_cursor: z.string().optional(),
 });
+const FoundItem = z.object({
+  item_id: ItemId,
+  hidden: z.boolean().meta({ description: "Whether it is in no list: hidden, or absent from the source of items." }),
+  new: New,
+  attributes: z.record(z.string(), z.unknown()).meta({
+    description: "The values that rank calls use, without attributes that have none.",
+    examples: [{ title: "Reading lamp", price: 40 }],
+  }),
+  changed: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "The attributes whose values the live version was not trained with. Absent: none." }),
+});
+export const FoundItems = z.object({
+  items: z.array(FoundItem),
+  total: z.int().meta({ description: "The number of items on all pages." }),
+  version: z.string(),
+});
+const Count = z.int().nonnegative().optional();
 export const ShownItem = z.object({
   item_id: ItemId,
   hidden: z.boolean(),
   hidden_since: Since,
-  new: z.literal(true).optional().meta({ description: "Only of an item that the live version was not trained with." }),
+  new: New,
   new_since: Time.optional().meta({ description: "When a new item was sent last." }),
   attributes: z.record(
     z.string(),
@@ -49,6 +74,15 @@ export const ShownItem = z.object({
       changed_at: Time.optional().meta({ description: "Only of a changed value that holds." }),
     }),
   ),
+  interactions: Count.meta({
+    description:
+      "How many interactions of the item the live version has learnt. Absent for a version of an earlier release.",
+  }),
+  positives: Count.meta({ description: "How many of them are positive." }),
+  similar_items: z.array(FoundItem).meta({
+    description:
+      "The first ten of the items that are similar, the most similar first. Empty if nothing is known that they share.",
+  }),
   version: z.string(),
 });
 
@@ -75,27 +109,49 @@ export const ITEM_CALLS: readonly Call[] = [
   },
   {
     ...at("get", "/v0/models/{model_name}/items", "listItems"),
-    summary: "Lists changed and hidden items in the order of their ids",
-    description: "Changed values are listed until they are withdrawn, also those that the live version has overtaken.",
+    summary: "Finds items by text and filter, or lists changed ones",
+    description:
+      "Finds items as rank calls see them: with changed values, new items, and hidden ones too. Popular items come first, new ones last; " +
+      "an item whose id is the search comes before all others. With `changed=true` it lists changed and hidden items in the order of " +
+      "their ids instead, also values that the live version has overtaken.",
     scope: "items",
     parameters: [
-      { ...query("changed", z.literal("true"), "Only changed items can be listed."), isRequired: true },
+      query(
+        "search",
+        z.string().max(SEARCH_CHARACTERS_MAX).default(""),
+        `At most ${WORDS_MAX} words. Each must be in the item's id or in one of its texts and categories, in any case.`,
+      ),
+      query("retrieval", z.string(), "A query as in rank calls, as JSON text."),
+      query("offset", z.int().min(0).max(SEARCH_OFFSET_MAX).default(0), "How many items come before the answer."),
       query(
         "limit",
         z.int().min(1).max(LIST_LIMIT_MAX).default(LIST_LIMIT_DEFAULT),
         "The largest number of items in an answer.",
       ),
+      query("changed", z.literal("true"), "Lists changed items. Only `limit` and `cursor` go with it."),
       query("cursor", z.string().min(1).max(CURSOR_CHARACTERS_MAX), "The next_cursor of the answer before."),
     ],
-    answers: [answer(200, ChangedItems, "Changed items. Without `next_cursor` there are no more.")],
-    problems: ["invalid_parameter", "missing_field", "unknown_field", "limit_out_of_range", ...ITEMS_FAULTS],
+    answers: [
+      answer(
+        200,
+        z.union([FoundItems, ChangedItems]),
+        "The items. Of changed items there are no more if `next_cursor` is absent.",
+      ),
+    ],
+    problems: [
+      ...["invalid_parameter", "unknown_field", "limit_out_of_range", "overloaded"],
+      ...FILTER_FAULTS,
+      ...ITEMS_FAULTS,
+    ] as ProblemCode[],
   },
   {
     ...at("get", "/v0/models/{model_name}/items/{item_id}", "viewItem"),
     summary: "Shows an item as rank calls see it",
-    description: "Each attribute has the value that counts and the value of the live version's data.",
+    description:
+      "Each attribute has the value that counts and the value of the live version's data. Also shows how often the item was chosen, and " +
+      "which items are most similar.",
     scope: "items",
     answers: [answer(200, ShownItem, "The item.")],
-    problems: ["invalid_parameter", "unknown_field", "item_not_found", ...ITEMS_FAULTS],
+    problems: ["invalid_parameter", "unknown_field", "item_not_found", "overloaded", ...ITEMS_FAULTS],
   },
 ];

@@ -46,13 +46,17 @@ export function answerParts(loaded: LoadedVersion, { parameters, ranked, headers
       ...(arm !== undefined && { "x-arm": arm }),
       "x-ignored-interactions": String(ignoredInteractions),
       ...(hasNames && { "x-unknown-items": String(unknownItems) }),
-      ...(missingReferences && {
-        "x-missing-references": missingReferences.join(", ").slice(0, MISSING_CHARACTERS_MAX),
-      }),
+      ...missingHeader(missingReferences),
     },
     body: bodyOf(loaded, { parameters, ranked, rankId, arm }),
     logged: { version, rank_id: rankId, strategy, item_count: items.length },
   };
+}
+
+/** The header that names references without a value, if there are any. */
+export function missingHeader(names: Iterable<string> = []): Readonly<Record<string, string>> {
+  const text = [...names].join(", ").slice(0, MISSING_CHARACTERS_MAX);
+  return text === "" ? {} : { "x-missing-references": text };
 }
 
 type Answered = Pick<Ranked, "parameters" | "ranked" | "arm"> & { readonly rankId: string };

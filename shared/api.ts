@@ -252,18 +252,19 @@ export type ListParameters = {
   readonly nameContains: string | undefined;
 };
 
+/** The `limit` of a list that is no ranking. */
+export const ListLimit = z
+  .int({ error: (issue) => `must be an integer from 1 to ${LIST_LIMIT_MAX}, found ${shown(issue.input)}` })
+  .min(1)
+  .max(LIST_LIMIT_MAX)
+  .default(LIST_LIMIT_DEFAULT);
+
 const ListQuery = z.strictObject({
-  limit: z
-    .int({ error: (issue) => `must be an integer from 1 to ${LIST_LIMIT_MAX}, found ${shown(issue.input)}` })
-    .min(1)
-    .max(LIST_LIMIT_MAX)
-    .default(LIST_LIMIT_DEFAULT),
+  limit: ListLimit,
   cursor: z.string().min(1).max(CURSOR_CHARACTERS_MAX).optional(),
   status: ModelStatus.optional(),
   name_contains: z.string().min(1).max(NAME_PART_MAX).optional(),
 });
-
-const ItemsQuery = ListQuery.pick({ limit: true, cursor: true }).extend({ changed: z.literal("true") });
 
 /** `GET /v0/models?limit=&cursor=&status=&name_contains=`. Throws Problem. */
 export function parseListQuery(query: URLSearchParams): ListParameters {
@@ -273,42 +274,16 @@ export function parseListQuery(query: URLSearchParams): ListParameters {
   return { limit: parsed.limit, cursor: parsed.cursor, status: parsed.status, nameContains: parsed.name_contains };
 }
 
-/** `GET …/items?changed=true&limit=&cursor=`. Returns the id that the page comes after. Throws Problem. */
-export function parseItemsQuery(query: URLSearchParams): { readonly limit: number; readonly after: string } {
-  const sent = uniqueParameters(query);
-  const limit = sent.limit === undefined ? {} : { limit: integerIn(sent.limit) ?? sent.limit };
-  const parsed = parseWith(ItemsQuery, { ...sent, ...limit }, { codeOf: listCodeOf });
-  return { limit: parsed.limit, after: parsed.cursor === undefined ? "" : idOfCursor(parsed.cursor) };
-}
-
-/** The cursor of a page that comes after an item: its id in UTF-8 as base64url. */
-export const cursorOfItem = (id: ItemId): string =>
-  btoa(String.fromCharCode(...new TextEncoder().encode(id)))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
-
-function idOfCursor(cursor: string): string {
-  try {
-    const bytes = Uint8Array.from(atob(cursor.replaceAll("-", "+").replaceAll("_", "/")), (unit) => unit.charCodeAt(0));
-    const id = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    if (textFault(id) === undefined) return id;
-  } catch {
-    // refused below
-  }
-  throw problemOf([{ pointer: "/cursor", code: "invalid_parameter", message: "must be the next_cursor of an answer" }]);
-}
-
 const rankCodeOf: NonNullable<ParseOptions["codeOf"]> = (pointer, issue) => {
   if (pointer === "/limit") return "limit_out_of_range";
   return pointer === "/interactions" && issue.code === "too_big" ? "too_many_interactions" : undefined;
 };
 
-const listCodeOf: NonNullable<ParseOptions["codeOf"]> = (pointer) =>
+export const listCodeOf: NonNullable<ParseOptions["codeOf"]> = (pointer) =>
   pointer === "/limit" ? "limit_out_of_range" : undefined;
 
 /** The integer whose canonical form is this text, or undefined. Nothing is coerced. */
-function integerIn(text: string): number | undefined {
+export function integerIn(text: string): number | undefined {
   const value = Number(text);
   return Number.isSafeInteger(value) && String(value) === text ? value : undefined;
 }

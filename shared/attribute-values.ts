@@ -41,6 +41,10 @@ export function storedValueAt(column: TableColumn, item: ItemIndex): AttributeVa
   return values[0] ?? null;
 }
 
+/** Whether two stored values are the same; null: missing. */
+export const isSameValue = (a: AttributeValue | null, b: AttributeValue | null): boolean =>
+  Array.isArray(a) && Array.isArray(b) ? a.length === b.length && a.every((text, i) => text === b[i]) : a === b;
+
 function keyedValues(column: KeyedColumn, item: ItemIndex, read: (column: KeyedColumn, key: number) => AttributeValue) {
   const values: AttributeValue[] = [];
   forEachKey(column, item, (key) => values.push(read(column, key)));

@@ -32,11 +32,18 @@ export type Catalog = {
   readonly order: Uint32Array; // [itemCount] item indices in the order of their ids
   /** The number of ids below this one, which is its position in `order` if it is in the catalog. */
   countBelow(id: ItemId): number;
+  /** Calls `visit` for each item in the order of indices, with its id in UTF-8. The bytes may change after the call. */
+  forEachId(visit: VisitId): void;
 };
+
+/** The id is `bytes` from `start` up to `end`. */
+type VisitId = (item: ItemIndex, bytes: Uint8Array, start: number, end: number) => void;
 
 const KIND = "catalog";
 const GROUP = 16; // ids between two stored byte offsets
 const MINUS = 0x2d;
+const ZERO = 0x30;
+const NUMBER_BYTES_MAX = 17; // sixteen digits and a sign
 const Metadata = z.object({
   item_count: z.int().nonnegative(),
   item_id_type: z.enum(["string", "integer"]),
@@ -95,6 +102,7 @@ export function decodeCatalog(bytes: Uint8Array): Catalog {
     itemIdType,
     order,
     countBelow,
+    forEachId: column.forEachId,
     indexOf(id) {
       if (itemIdType === "integer" && !INTEGER.test(id)) return undefined; // "007" is not canonical
       const item = order[countBelow(id)];
@@ -108,7 +116,11 @@ export function decodeCatalog(bytes: Uint8Array): Catalog {
 }
 
 /** The ids in index order. `comparedTo(id)(item)` is negative if the item's id is below the given one. */
-type IdColumn = { idAt(item: number): ItemId; comparedTo(id: ItemId): (item: number) => number };
+type IdColumn = {
+  idAt(item: number): ItemId;
+  comparedTo(id: ItemId): (item: number) => number;
+  readonly forEachId: Catalog["forEachId"];
+};
 
 function numberColumn(container: Container<unknown>, itemCount: number): IdColumn {
   const ids = arrayOf(container, "ids", { dtypes: ["u32", "f64"], length: itemCount });
@@ -120,7 +132,25 @@ function numberColumn(container: Container<unknown>, itemCount: number): IdColum
       const value = Number(id);
       return (item) => ids[item]! - value;
     },
+    forEachId(visit) {
+      const digits = new Uint8Array(NUMBER_BYTES_MAX);
+      for (let item = 0; item < itemCount; item++)
+        visit(item as ItemIndex, digits, writeInteger(ids[item]!, digits), digits.length);
+    },
   };
+}
+
+/** Writes a safe integer in decimal digits to the end of `digits`. Returns where it begins. Faster than a string of it. */
+function writeInteger(value: number, digits: Uint8Array): number {
+  let start = digits.length;
+  let rest = Math.abs(value);
+  do {
+    const tenth = Math.floor(rest / 10);
+    digits[--start] = ZERO + rest - 10 * tenth;
+    rest = tenth;
+  } while (rest > 0);
+  if (value < 0) digits[--start] = MINUS;
+  return start;
 }
 
 function textColumn(container: Container<unknown>, itemCount: number, itemIdType: ItemIdType): IdColumn {
@@ -149,6 +179,13 @@ function textColumn(container: Container<unknown>, itemCount: number, itemIdType
     comparedTo: (id) => {
       const text = utf8Of(id);
       return (item) => compare({ bytes, start: startOf(item), length: lengths[item]! + 1 }, text);
+    },
+    forEachId(visit) {
+      for (let item = 0, start = 0; item < itemCount; item++) {
+        const end = start + lengths[item]! + 1;
+        visit(item as ItemIndex, bytes, start, end);
+        start = end;
+      }
     },
   };
 }

@@ -53,6 +53,7 @@ export const MEDIA_TYPES = {
   userPages: "application/vnd.shortlist.user-pages",
   userValues: "application/vnd.shortlist.user-values",
   similarity: "application/vnd.shortlist.similarity",
+  itemCounts: "application/vnd.shortlist.item-counts",
 } as const;
 
 /** The only method that ignores the user. By this name, the edge knows that an answer is not personal. */
@@ -130,6 +131,8 @@ const ManifestObject = z.object({
   sessions: SessionRules.optional(),
   /** For lists of similar items (shared/similarity.ts). Absent in older versions; older readers ignore it. */
   similarity: Descriptor.optional(),
+  /** How often each item was chosen (shared/item-counts.ts). Absent in older versions; older readers ignore it. */
+  item_counts: Descriptor.optional(),
   /** The events that the model listens to, and how many of each shard this version has learnt. Absent: none. */
   events: z
     .object({

@@ -1,6 +1,6 @@
 /** Items and their changes as answers show them. */
-import { type AttributeValue, attributesOf } from "../../shared/attribute-values.ts";
-import type { ItemIndex } from "../../shared/ids.ts";
+import { type AttributeValue, attributesOf, isSameValue, storedValueAt } from "../../shared/attribute-values.ts";
+import { type ItemIndex, itemIdToJson } from "../../shared/ids.ts";
 import { type ItemState, UNCHANGED_ITEM } from "../../shared/items/change-items.ts";
 import type { LoadedVersion } from "../versions/load-version.ts";
 
@@ -39,6 +39,35 @@ export function shownItem(version: Version, item: ItemIndex | undefined, state: 
   });
   const added = item === undefined && { new: true, new_since: timeOf(state.newAt!) };
   return { hidden, ...since, ...added, attributes: Object.fromEntries(shown) };
+}
+
+type Source = Pick<LoadedVersion, "catalog" | "attributes">;
+
+/** Whether a new item was withdrawn. It keeps its index, hidden and without values, until the version leaves memory. */
+export const isWithdrawnNew = ({ attributes, isHidden }: LoadedVersion, item: ItemIndex, source: Source): boolean =>
+  item >= source.catalog.itemCount &&
+  isHidden!(item) &&
+  [...attributes!.columns.values()].every((column) => [storedValueAt(column, item) ?? []].flat().length === 0);
+
+/**
+ * An item as lists of items show it: with the values that rank calls use, and the names of those that the version was not trained with.
+ *
+ * @param source The version without its changes.
+ */
+export function foundItem({ catalog, attributes, isHidden }: LoadedVersion, item: ItemIndex, source: Source) {
+  const isNew = item >= source.catalog.itemCount;
+  const isChanged = (name: string) => {
+    const [now, original] = [attributes!.columns.get(name)!, source.attributes!.columns.get(name)!];
+    return now !== original && !isSameValue(storedValueAt(now, item), storedValueAt(original, item));
+  };
+  const changed = isNew ? [] : [...(attributes?.columns.keys() ?? [])].filter(isChanged);
+  return {
+    item_id: itemIdToJson(catalog.idAt(item), catalog.itemIdType),
+    hidden: isHidden?.(item) ?? false,
+    ...(isNew && { new: true }),
+    attributes: attributes === null ? {} : attributesOf(attributes, item),
+    ...(changed.length > 0 && { changed }),
+  };
 }
 
 const timeOf = (ms: number): string => new Date(ms).toISOString();

@@ -1,5 +1,5 @@
 /** A version's catalog with what the customer has changed since. */
-import { type AttributeValue, storedValueAt } from "../attribute-values.ts";
+import { isSameValue, storedValueAt } from "../attribute-values.ts";
 import type { AttributeTable, TableColumn } from "../attributes.ts";
 import type { Catalog } from "../catalog.ts";
 import type { ItemId, ItemIndex } from "../ids.ts";
@@ -103,12 +103,9 @@ function changedTable(source: AttributeTable | null, before: AttributeTable | nu
 /** Whether a column has other values than these. If not, it need not be copied. */
 function isDifferent(column: TableColumn, { items, codes, values }: NewValues): boolean {
   const last = new Map(items.map((item, entry) => [item, codes[entry]!]));
-  for (const [item, code] of last) if (!isSame(storedValueAt(column, item), values[code]!)) return true;
+  for (const [item, code] of last) if (!isSameValue(storedValueAt(column, item), values[code]!)) return true;
   return false;
 }
-
-const isSame = (a: AttributeValue | null, b: AttributeValue | null): boolean =>
-  Array.isArray(a) && Array.isArray(b) ? a.length === b.length && a.every((text, i) => text === b[i]) : a === b;
 
 const NOTHING: NewValues = { items: [], codes: [], values: [] };
 

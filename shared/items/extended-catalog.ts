@@ -24,6 +24,10 @@ export function withIds(catalog: Catalog, ids: readonly ItemId[]): Catalog {
       const item = added.indexOf(id);
       return item === undefined ? catalog.indexOf(id) : ((itemCount + item) as ItemIndex);
     },
+    forEachId(visit) {
+      catalog.forEachId(visit);
+      added.forEachId((item, bytes, start, end) => visit((itemCount + item) as ItemIndex, bytes, start, end));
+    },
     idAt: (item) => (item < itemCount ? catalog.idAt(item) : added.idAt((item - itemCount) as ItemIndex)),
   };
 }

@@ -22,7 +22,7 @@ export async function similarityScores(item: ItemIndex, snapshot: Snapshot): Pro
   const addNeighbours = hasNeighbours ? similarity?.addNeighbours : undefined;
   const scores = sharedValues(item, snapshot) ?? (addNeighbours && tableOf(snapshot));
   if (scores) addNeighbours?.(item, scores);
-  return scores?.some((score) => score > 0) ? scores : undefined;
+  return scores?.some((score, other) => score > 0 && other !== item) ? scores : undefined;
 }
 
 /**

@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../shared/ids.ts";
+import { countsIn } from "../../shared/item-counts.ts";
 import { FORMATS_READ, Manifest } from "../../shared/manifest.ts";
 import { decodeSimilarity } from "../../shared/similarity.ts";
 import { decodeUserValues } from "../../shared/user-values.ts";
 import { decodeUserRecords } from "../fixtures/user-page.ts";
-import { format2Files, ITEM_COUNT, SIMILARITY, USERS } from "./format-2.ts";
+import { COUNTS, format2Files, ITEM_COUNT, SIMILARITY, USERS } from "./format-2.ts";
 
 const folder = new URL("format-2/", import.meta.url).pathname;
 const frozen = (name: string) => new Uint8Array(readFileSync(folder + name));
@@ -42,6 +43,14 @@ test("similarity.bin", () => {
   const lifts = Float32Array.of(3, 1, 4, 1, 1);
   similarity.toLifts(lifts);
   expect([...lifts].map((lift) => Math.round(lift * 100) / 100)).toEqual([-1.73, -3.99, 1.74, 0.66, 3.55]);
+});
+
+test("item-counts.bin", () => {
+  for (const [item, interactions] of COUNTS.interactions.entries())
+    expect(countsIn(frozen("item-counts.bin"), item as ItemIndex)).toEqual({
+      interactions,
+      positives: COUNTS.positives[item],
+    });
 });
 
 test("the manifest is read as it was written", () => {

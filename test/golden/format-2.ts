@@ -1,7 +1,8 @@
 /**
- * The additions of format 2: user values, their codes in records, and statistics for similar items. Their frozen bytes are in
- * format-2/.
+ * The additions of format 2: user values, their codes in records, statistics for similar items, and counts of interactions. Their frozen
+ * bytes are in format-2/.
  */
+import { encodeItemCounts } from "../../shared/item-counts.ts";
 import { type Descriptor, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
 import { encodeSimilarity } from "../../shared/similarity.ts";
 import { encodeUserPage, encodeUserRecord, type RecordContent } from "../../shared/user-records.ts";
@@ -23,6 +24,11 @@ export const SIMILARITY = {
   knownCount: 4,
   mean: Float32Array.of(2, 1, -0.5, -1, -1.5),
   deviation: Float32Array.of(0.5, 0.25, 1, 0.125, 0),
+};
+
+export const COUNTS = {
+  interactions: Uint32Array.of(9, 4, 2, 1, 70_000),
+  positives: Uint32Array.of(3, 4, 0, 1, 65_536),
 };
 
 const file: Descriptor = { media_type: MEDIA_TYPES.catalog, digest: `sha256:${"ab".repeat(32)}`, size: 10 };
@@ -50,5 +56,6 @@ export async function format2Files(): Promise<ReadonlyMap<string, Uint8Array>> {
     ["user-page.bin", encodeUserPage({ firstHigh: 0, lastHigh: 2 ** 32 - 1, users })],
     ["user-values.bin", encodeUserValues(RATIOS)],
     ["similarity.bin", encodeSimilarity(SIMILARITY)],
+    ["item-counts.bin", encodeItemCounts(COUNTS.interactions, COUNTS.positives)],
   ]);
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { openAsBlob } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { encodeItemCounts } from "../../shared/item-counts.ts";
 import type { ItemColumns } from "../../shared/known-names.ts";
 import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES, type SessionRules } from "../../shared/manifest.ts";
 import { leastMemoryBytes } from "../../shared/memory-cost.ts";
@@ -87,6 +88,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     catalog: await addBytes(catalog, MEDIA_TYPES.catalog),
     attributes: attributes ? await addBytes(attributes, MEDIA_TYPES.attributes) : null,
     users: users && { directory: add(users.directory), pages: users.pages.map(add) },
+    item_counts: await addBytes(itemCountsOf(dataset), MEDIA_TYPES.itemCounts),
     ...(input.changesFrom !== undefined && { changes_from: input.changesFrom }),
     ...(input.sessions && { sessions: input.sessions }),
     ...(input.events && { events: input.events }),
@@ -120,6 +122,15 @@ async function measureScores({ dataset, exported, historyMax, method }: VersionI
   } finally {
     await scorer.close();
   }
+}
+
+function itemCountsOf({ itemCount, items, positive }: Dataset): Uint8Array {
+  const [interactions, positives] = [new Uint32Array(itemCount), new Uint32Array(itemCount)];
+  for (let at = 0; at < items.length; at++) {
+    interactions[items[at]!]!++;
+    positives[items[at]!]! += positive[at]!;
+  }
+  return encodeItemCounts(interactions, positives);
 }
 
 type UserFiles = {

@@ -145,6 +145,9 @@ test("a new item is shown, changed, hidden and withdrawn like others", async () 
       category: { value: "shoes", source: null, changed_at: at },
       price: { value: 5, source: null, changed_at: at },
     },
+    interactions: 0,
+    positives: 0,
+    similar_items: expect.any(Array),
     version: first,
   });
   expect(await changed({ item_id: "lamp", attributes: { price: 6 } })).toEqual(ADDED);

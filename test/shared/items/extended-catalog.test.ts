@@ -5,7 +5,7 @@ import { decodeAttributes, encodeAttributes } from "../../../shared/attributes.t
 import { decodeCatalog, encodeCatalog } from "../../../shared/catalog.ts";
 import type { ItemId, ItemIdType, ItemIndex } from "../../../shared/ids.ts";
 import { isIdOf, longerTable, withIds } from "../../../shared/items/extended-catalog.ts";
-import { packStrings } from "../../../shared/packed-strings.ts";
+import { packStrings, textOf } from "../../../shared/packed-strings.ts";
 
 const catalogOf = (ids: readonly string[], itemIdType: ItemIdType) =>
   decodeCatalog(encodeCatalog({ itemIds: packStrings(ids), itemIdType }));
@@ -28,6 +28,9 @@ test.each<[ItemIdType, fc.Arbitrary<string>]>([
       expect([found.itemCount, found.itemIdType]).toEqual([all.length, type]);
       expect([...found.order]).toEqual([...expected.order]);
       expect(all.map((_, item) => found.idAt(item as ItemIndex))).toEqual(all);
+      const visited: [number, string][] = [];
+      found.forEachId((item, bytes, start, end) => visited.push([item, textOf(bytes.slice(start, end))]));
+      expect(visited).toEqual([...all.entries()]);
       for (const one of [...all, ...others] as ItemId[]) {
         expect(found.indexOf(one)).toBe(expected.indexOf(one));
         expect(found.countBelow(one)).toBe(expected.countBelow(one));

@@ -6,6 +6,7 @@ import { decodeAttributes } from "../../../shared/attributes.ts";
 import { decodeCatalog } from "../../../shared/catalog.ts";
 import { userHash } from "../../../shared/hash.ts";
 import type { ItemId, ItemIndex } from "../../../shared/ids.ts";
+import { countsIn, countsRange } from "../../../shared/item-counts.ts";
 import { Manifest } from "../../../shared/manifest.ts";
 import { leastMemoryBytes } from "../../../shared/memory-cost.ts";
 import { packStrings } from "../../../shared/packed-strings.ts";
@@ -102,6 +103,21 @@ test("the files say what the dataset says", async () => {
     const seen = dataset.items.subarray(dataset.userStart[user], dataset.userStart[user + 1]);
     expect([...record.items].sort()).toEqual([...seen].sort());
     for (const item of seen) expect(record.hasSeen(item as ItemIndex)).toBe(true);
+  }
+});
+
+test("an item's counts are those of the dataset", async () => {
+  const built = await buildVersion(await inputOf());
+  const file = await fileOf(built, built.manifest.item_counts!.digest);
+  const [interactions, positives] = [new Array(30).fill(0), new Array(30).fill(0)];
+  for (const [at, item] of dataset.items.entries()) {
+    interactions[item]++;
+    positives[item] += dataset.positive[at]!;
+  }
+  for (let item = 0; item < 30; item++) {
+    const { offset, length } = countsRange(item as ItemIndex);
+    const counts = countsIn(file.subarray(offset, offset + length), item as ItemIndex);
+    expect(counts).toEqual({ interactions: interactions[item], positives: positives[item] });
   }
 });
 

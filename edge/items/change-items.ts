@@ -1,9 +1,7 @@
-/** The calls that change, list and show a model's items. */
+/** The call that changes a model's items. */
 import type { Context } from "hono";
-import { cursorOfItem, parseItemIdInPath, parseItemsQuery, queryOf } from "../../shared/api.ts";
 import { notAnAttribute } from "../../shared/attribute-values.ts";
 import type { ItemId } from "../../shared/ids.ts";
-import { itemIdToJson } from "../../shared/ids.ts";
 import {
   CHANGE_FUTURE_SECONDS_MAX,
   ITEMS_BODY_BYTES_MAX,
@@ -12,24 +10,14 @@ import {
 } from "../../shared/items/change-items.ts";
 import { CHANGED_ITEMS_MAX } from "../../shared/items/changes-file.ts";
 import { isIdOf, NEW_ITEMS_MAX } from "../../shared/items/extended-catalog.ts";
-import { markOf } from "../../shared/live-pointer.ts";
 import { parseJson, parseWith, pointerStep, problemOf } from "../../shared/parse-request.ts";
 import { Problem, type ProblemPart } from "../../shared/problem.ts";
 import { requireScope } from "../auth.ts";
 import type { EdgeEnv } from "../isolate.ts";
-import { rankAccess } from "../ranking/rank-call.ts";
 import { jsonTextOf, readBody, refuseQuery } from "../request-body.ts";
-import { writeLog } from "../request-log.ts";
 import type { LoadedVersion } from "../versions/load-version.ts";
-import {
-  type Bound,
-  type ChangedModel,
-  callItemChanges,
-  ItemChangesError,
-  type ItemChangesRpc,
-  type NewChange,
-} from "./item-changes-rpc.ts";
-import { isNewIn, shownChange, shownItem } from "./shown-item.ts";
+import type { Bound, ChangedModel, ItemChangesRpc, NewChange } from "./item-changes-rpc.ts";
+import { callObject, withVersion } from "./version-of-items.ts";
 
 const ERRORS_MAX = 50;
 
@@ -45,92 +33,14 @@ export async function changeItems(c: Context<EdgeEnv>): Promise<Response> {
   try {
     const body = await readBody(c.req.raw, ITEMS_BODY_BYTES_MAX);
     const { items } = parseWith(ItemsBody, parseJson(jsonTextOf(body, c.req.header("content-type") ?? null)));
-    return await withVersion(c, async (loaded, model) => {
+    return await withVersion(c, async ({ loaded, model }) => {
       const sent = changesIn(items, loaded, nowMs());
-      const stored = await storeChanges(sent, loaded, (work) => call(c, model, (object) => work(object, model)));
+      const stored = await storeChanges(sent, loaded, (work) => callObject(c, model, (object) => work(object, model)));
       changes.invalidate(model, nowMs());
       return c.json(stored);
     });
   } finally {
     release();
-  }
-}
-
-/** `GET /v0/models/{model_name}/items?changed=true&limit=&cursor=` */
-export async function listItems(c: Context<EdgeEnv>): Promise<Response> {
-  requireScope(c.get("caller")!, "items");
-  const { limit, after } = parseItemsQuery(queryOf(c.req.url));
-  return withVersion(c, async ({ catalog }, model) => {
-    const found = await call(c, model, (object) => object.list(model, after, limit + 1));
-    const items = found.slice(0, limit).map(({ id, state }) => ({
-      item_id: itemIdToJson(id, catalog.itemIdType),
-      ...shownChange(state),
-    }));
-    const cursor = found.length > limit ? cursorOfItem(found[limit - 1]!.id) : undefined;
-    return c.json({ items, ...(cursor !== undefined && { next_cursor: cursor }) });
-  });
-}
-
-/** `GET /v0/models/{model_name}/items/{item_id}` */
-export async function viewItem(c: Context<EdgeEnv>): Promise<Response> {
-  requireScope(c.get("caller")!, "items");
-  refuseQuery(c.req.url);
-  const id = parseItemIdInPath(new URL(c.req.url).pathname.split("/")[5]!);
-  return withVersion(c, async (loaded, model) => {
-    const item = loaded.catalog.indexOf(id);
-    const state = (await call(c, model, (object) => object.view(model, id))) ?? undefined;
-    if (item === undefined && !isNewIn(loaded, state))
-      throw new Problem("item_not_found", `The model has no item ${JSON.stringify(id)}.`);
-    return c.json({
-      item_id: itemIdToJson(id, loaded.catalog.itemIdType),
-      ...shownItem(loaded, item, state),
-      version: loaded.target.live.version,
-    });
-  });
-}
-
-/**
- * Does work with the live version as it was trained, without the changes since. Throws Problem model_not_found, model_not_active,
- * artifact_unavailable.
- */
-async function withVersion(
-  c: Context<EdgeEnv>,
-  work: (loaded: LoadedVersion, model: ChangedModel) => Promise<Response>,
-): Promise<Response> {
-  const isolate = c.get("isolate");
-  const { customer } = c.get("caller")!;
-  const access = rankAccess(c.get("access"), isolate);
-  const target = await isolate.pointers.liveVersion(customer, c.req.param("model_name")!, access);
-  if (target.live === null) throw target.notActive;
-  const { versions, reader } = isolate; // a load has a deadline of its own, since other calls wait for it too
-  const { loaded, release } = await versions.lease(target, { ...access, reader, log: writeLog }, access.untilMs);
-  try {
-    const { modelName, live } = loaded.target;
-    return await work(loaded, {
-      customer,
-      modelName,
-      mark: markOf(live),
-      changesFrom: loaded.manifest.changes_from ?? 0,
-    });
-  } finally {
-    release();
-  }
-}
-
-/** Throws Problem items_unavailable. */
-async function call<T>(
-  c: Context<EdgeEnv>,
-  model: ChangedModel,
-  work: (object: ItemChangesRpc) => Promise<T>,
-): Promise<T> {
-  const { nowMs } = c.get("access");
-  const untilMs = nowMs() + c.get("isolate").settings.ITEMS_TIMEOUT_MS;
-  try {
-    return await callItemChanges(c.env.ITEMS, model, { call: work, untilMs, nowMs });
-  } catch (cause) {
-    if (!(cause instanceof ItemChangesError)) throw cause;
-    const detail = "Changed items cannot be stored or read right now. Try again.";
-    throw new Problem("items_unavailable", detail, { cause, retryAfterSeconds: 2 });
   }
 }
 
