@@ -175,7 +175,8 @@ export const MANAGEMENT_CALLS: readonly Call[] = [
   {
     ...at("post", "/v0/models/{model_name}/versions/{version}/activate", "activateVersion"),
     summary: "Makes a version live: roll back or forward within seconds",
-    description: "The next training may replace it, if its version is not worse.",
+    description:
+      "The next training may replace it, if its version is not worse. A canary ends, also if the live version is activated again.",
     scope: "manage",
     body: nothing,
     answers: [RECORD],

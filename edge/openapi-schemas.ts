@@ -1,6 +1,7 @@
 /** The schemas of answers, and of the few bodies that no other file describes. */
 import { z } from "zod";
 import { RANK_LIMIT_MAX } from "../shared/api.ts";
+import { Canary, CanaryState } from "../shared/experiment/canary.ts";
 import { ID_BYTES_MAX } from "../shared/ids.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
 import { AttributeDescription, ModelRecord } from "../shared/model-record.ts";
@@ -52,6 +53,9 @@ export const Versions = z.object({
       quality: Quality.nullable().meta({
         description: "Null if the version's report is absent or of another release.",
       }),
+      canary: CanaryState.nullable().meta({
+        description: "What users did with the version before it went live. Null without a canary.",
+      }),
     }),
   ),
 });
@@ -87,6 +91,7 @@ export const Patch = z.strictObject({
   train_after_events: TrainAfterEvents.nullable().optional(),
   items_lag_hours: ItemsLagHours.nullable().optional(),
   objective: Objective.nullable().optional(),
+  canary: Canary.nullable().optional(),
 });
 export const Scenarios = z.object({ scenarios: z.array(z.object({ name: z.string() })) });
 export const EventsAnswer = z.object({ accepted: z.int(), duplicates: z.int() });

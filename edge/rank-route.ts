@@ -33,13 +33,13 @@ async function answerRank(call: RankCall, isolate: Isolate, read: () => Promise<
     const access = rankAccess(call, isolate);
     const waitedMs = waitingTimer(call.nowMs);
 
-    const { loaded: version, release, part, defaultScenario } = await leaseVersion(call, isolate, sent, access);
+    const { loaded: version, release, choice, defaultScenario } = await leaseVersion(call, isolate, sent, access);
     try {
       const { loaded, changeHeaders } = await withChanges(call, isolate, version, access);
       const versionMs = waitedMs();
       const { parameters, scenarioHeaders } = await withScenario(
         asked,
-        { loaded, part, defaultScenario },
+        { loaded, choice, defaultScenario },
         isolate,
         access,
       );
@@ -50,8 +50,8 @@ async function answerRank(call: RankCall, isolate: Isolate, read: () => Promise<
       const timing = `version;dur=${versionMs}, record;dur=${recordMs}, turn;dur=${waitedMs()}`;
 
       const headers = { ...changeHeaders, ...scenarioHeaders, ...userHeaders, "server-timing": timing };
-      if (part) call.waitUntil(expose(part, call, isolate, access));
-      return answerParts(loaded, { parameters, ranked, headers, arm: part?.arm.name });
+      for (const part of choice.parts) call.waitUntil(expose(part, call, isolate, access));
+      return answerParts(loaded, { parameters, ranked, headers, arm: choice.name });
     } catch (error) {
       throw unlessDamaged(error, version);
     } finally {

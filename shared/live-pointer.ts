@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { RunningExperiment } from "./experiment/running.ts";
+import { NextCanary, RunningCanary, RunningExperiment } from "./experiment/running.ts";
 import { type Descriptor, Live, StoredMeanings } from "./manifest.ts";
 
 /** States of a model as its customer sees them. */
@@ -21,6 +21,9 @@ export const LivePointer = z
     events: z.object({ meanings: StoredMeanings }).optional(),
     /** The running experiment. */
     experiment: RunningExperiment.optional(),
+    /** The new version that serves a share of the users, and the one that waits for its end. */
+    canary: RunningCanary.optional(),
+    next_canary: NextCanary.optional(),
     /** The scenario of calls that name none. */
     default_scenario: z.string().max(63).optional(),
     /** RFC 3339 UTC. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Canary, CanaryState } from "./experiment/canary.ts";
 import { Label } from "./label.ts";
 import { ModelStatus } from "./live-pointer.ts";
 import { ModelSchema, Objective } from "./model-spec.ts";
@@ -96,6 +97,7 @@ export const ModelRecord = z.strictObject({
   train_after_events: z.int().optional(),
   items_lag_hours: z.number().optional(),
   objective: Objective.optional(),
+  canary: Canary.optional(),
   version: z.string().nullable(),
   item_id_type: z.enum(["string", "integer"]).nullable(),
   training: z.strictObject({
@@ -115,6 +117,9 @@ export const ModelRecord = z.strictObject({
       "checked against the live version.",
   }),
   failure: Failure.nullable(),
+  last_canary: CanaryState.nullable().meta({
+    description: "The version that serves a share of the users now, or that did so last. Null without one.",
+  }),
 });
 export type ModelRecord = z.infer<typeof ModelRecord>;
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { IGNORABLE } from "./evaluation-report.ts";
 import { EventMeanings } from "./events/event.ts";
+import { Canary } from "./experiment/canary.ts";
 import { FeatureType } from "./feature-type.ts";
 import { NULL_WORDS } from "./ids.ts";
 import { Column, Label } from "./label.ts";
@@ -214,6 +215,7 @@ const SpecFields = z.strictObject({
   train_after_events: TrainAfterEvents.optional(),
   items_lag_hours: ItemsLagHours.optional(),
   objective: Objective.optional(),
+  canary: Canary.optional(),
 });
 
 /** The body of `POST /v0/models`. Stored specifications are not checked again, since they may be older than these rules. */

@@ -1,6 +1,7 @@
 /** Runs that have ended, as `GET …/runs` shows them. */
 import { z } from "zod";
 import { EvaluationReport, MeasuredMean } from "./evaluation-report.ts";
+import { CanaryState } from "./experiment/canary.ts";
 import { Failure, TrainingState } from "./model-record.ts";
 
 /** The number of a model's newest runs that are kept, and also of its newest refused runs. */
@@ -24,7 +25,7 @@ export function qualityOf({ chosen_by: metric, chosen, popularity, lift, split }
   return { metric, users: split.validation.users_measured, chosen: ours, popularity: theirs, lift: difference };
 }
 
-/** The report of a version that the gate refused: without examples of users, and with the candidates of the last round only. */
+/** The gate's report: without examples of users, and with the candidates of the last round only. */
 export const RefusedReport = EvaluationReport.pick({
   data: true,
   split: true,
@@ -62,6 +63,11 @@ export const RunRecord = z.object({
   version: z.string().nullable().meta({ description: "The version that was published." }),
   quality: Quality.nullable(),
   failure: Failure.nullable(),
-  report: RefusedReport.nullable().meta({ description: "Only of a refused version." }),
+  report: RefusedReport.nullable().meta({
+    description: "What the gate decided by: of a refused version, and of one that began as a canary.",
+  }),
+  canary: CanaryState.nullable()
+    .optional()
+    .meta({ description: "What users did with the version before it went live." }),
 });
 export type RunRecord = z.infer<typeof RunRecord>;

@@ -3,13 +3,14 @@ import type { z } from "zod";
 import type * as api from "../../shared/api.ts";
 import type * as evaluation from "../../shared/evaluation-report.ts";
 import type * as events from "../../shared/events/event.ts";
+import type * as experimentAnswers from "../../shared/experiment/answer.ts";
 import type * as experiments from "../../shared/experiment/experiment.ts";
 import type * as items from "../../shared/items/change-items.ts";
 import type * as models from "../../shared/model-record.ts";
 import type * as specs from "../../shared/model-spec.ts";
 import type * as problems from "../../shared/problem.ts";
 import type * as scenarios from "../../shared/scenario.ts";
-import type * as experimentAnswers from "../openapi-experiments.ts";
+import type * as experimentCalls from "../openapi-experiments.ts";
 import type * as itemAnswers from "../openapi-items.ts";
 import type * as answers from "../openapi-schemas.ts";
 
@@ -29,9 +30,9 @@ const types = () =>
     Scenario: z.input<typeof scenarios.Scenario>;
     ScenarioList: z.output<typeof answers.Scenarios>;
     Experiment: z.input<typeof experiments.Experiment>;
-    StartedExperiment: z.output<typeof experimentAnswers.StartedExperiment>;
+    StartedExperiment: z.output<typeof experimentCalls.StartedExperiment>;
     ExperimentReport: z.output<typeof experimentAnswers.ExperimentAnswer>;
-    EndedExperiment: z.output<typeof experimentAnswers.EndedExperiment>;
+    EndedExperiment: z.output<typeof experimentCalls.EndedExperiment>;
     ModelSpec: z.input<typeof specs.ModelSpec>;
     ModelChange: z.input<typeof answers.Patch>;
     ModelRecord: z.output<typeof models.ModelRecord>;

@@ -9,7 +9,7 @@ import { DurableObject } from "cloudflare:workers";
 import type { StoredEvent } from "../../shared/events/event.ts";
 import { EventMarks, eventFileKey, learntMarksKey } from "../../shared/events/event-store.ts";
 import type { LiveEvent } from "../../shared/events/live-events.ts";
-import type { ExposureCount } from "../../shared/experiment/report.ts";
+import type { ExposureCount } from "../../shared/experiment/counts.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { type Bindings, settingsOf } from "../env.ts";
 import type { CallMinute } from "../live/counts.ts";
@@ -19,7 +19,8 @@ import { addCalls, callsFrom } from "./call-minutes.ts";
 import { countUsers } from "./count-users.ts";
 import { fileBytes, lastInFiles, nextFileEnd } from "./event-files.ts";
 import { EventMinutes } from "./event-minutes.ts";
-import { countExposures, expose, forgetOldExperiments, noteGoals, takeExposure } from "./exposures.ts";
+import { exportCounts } from "./exposure-counts.ts";
+import { countExposures, expose, forgetOldExperiments, hasEnding, noteGoals, takeExposure } from "./exposures.ts";
 import { compactUnlearnt, removeLearnt } from "./old-events.ts";
 import type {
   Appended,
@@ -42,6 +43,8 @@ const UPKEEP_MS = 6 * HOUR_MS;
 const ERASED_MS = HOUR_MS;
 /** From this many numbers that are not yet exported, the next file is due at once. */
 const EXPORT_DUE = 10_000;
+/** Counts of experiments are written this many times less often than events. */
+const COUNTS_PER_EXPORT = 5;
 const BUCKET_MS_MAX = 30_000;
 const RETRY_MS_MIN = 1000;
 const RETRY_MS_MAX = 60_000;
@@ -69,7 +72,7 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
     // Before the events are stored: an alarm without events does no harm, but events without an alarm would wait.
     await this.#wakeAt(Math.max(this.#retryAtMs, nowMs + (isDue ? 0 : this.#exportMs)));
     const appended = this.ctx.storage.transactionSync(() => {
-      noteGoals(this.#tables, batch);
+      noteGoals(this.#tables, batch, nowMs);
       return appendEvents(this.#tables, batch, nowMs);
     });
     if ("full" in appended) {
@@ -109,7 +112,11 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
     this.ctx.storage.transactionSync(() => eraseUser(this.#tables, user, untilMs));
   }
 
-  async expose(experiment: ShownExperiment, exposure: Exposure): Promise<void> {
+  async expose(place: ShardPlace, experiment: ShownExperiment, exposure: Exposure): Promise<void> {
+    if (experiment.endsMs !== undefined) {
+      if (!this.#place) await this.#begin(place);
+      await this.#wakeAt(Math.max(this.#retryAtMs, Date.now() + this.#countsMs));
+    }
     this.ctx.storage.transactionSync(() => expose(this.#tables, experiment, exposure, Date.now()));
   }
 
@@ -136,6 +143,7 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
   override async alarm(): Promise<void> {
     try {
       const isMore = [await this.#export(), await this.#upkeep()].includes(true);
+      await this.#exportCounts();
       this.#failures = this.#retryAtMs = 0;
       if (isMore) return this.#wakeAt(Date.now());
       if (this.#tables.lastSeq > this.#tables.exported) return this.#wakeAt(Date.now() + this.#exportMs);
@@ -152,6 +160,21 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
 
   get #exportMs() {
     return settingsOf(this.env).EVENT_EXPORT_SECONDS * 1000;
+  }
+
+  /** How often the counts of experiments are written, which takes a look at all their users. */
+  get #countsMs() {
+    return COUNTS_PER_EXPORT * this.#exportMs;
+  }
+
+  async #exportCounts(): Promise<void> {
+    const [place, nowMs] = [this.#place, Date.now()];
+    const lastMs = Number(this.#tables.state("counts_at") ?? 0);
+    if (place === undefined || !hasEnding(this.#tables)) return;
+    if (lastMs <= nowMs && nowMs < lastMs + this.#countsMs) return this.#wakeAt(lastMs + this.#countsMs);
+    const nextMs = await exportCounts(this.#tables, this.env.MODELS, place, nowMs);
+    this.#tables.setState("counts_at", nowMs);
+    if (nextMs < Number.POSITIVE_INFINITY) await this.#wakeAt(nextMs + this.#countsMs);
   }
 
   async #wakeAt(ms: number): Promise<void> {

@@ -17,14 +17,14 @@ type Sources = Pick<Isolate, "eventShards" | "exposed" | "bucket">;
  * has moved to another shard since takes the exposure along.
  */
 export async function expose(
-  { experiment, arm, unit }: Part,
+  { experiment, arm, unit, endsMs, stepMs }: Part,
   { customer, shards, requestId: request_id }: RankCall,
   { eventShards, exposed, bucket }: Sources,
   access: RankAccess,
 ): Promise<void> {
   const { salt, goal, guard, revisions } = experiment;
   const key = `${salt}/${unit}`;
-  if (exposed.has(key)) return;
+  if (exposed.has(key) || access.startedMs >= (endsMs ?? Number.POSITIVE_INFINITY)) return;
   if (exposed.size >= REMEMBERED_MAX) exposed.clear();
   exposed.add(key);
   const user = unit as UserId;
@@ -42,7 +42,8 @@ export async function expose(
       guarded: false,
     };
     const exposure = taken.find((one) => one !== null) ?? first;
-    await callShards(shards, [newest!], access, (rpc) => rpc.expose({ salt, goal, guard }, exposure));
+    const shown = { salt, goal, guard, endsMs, stepMs };
+    await callShards(shards, [newest!], access, (rpc, shard) => rpc.expose({ customer, shard }, shown, exposure));
   } catch (error) {
     exposed.delete(key);
     writeLog({ event: "exposure_not_stored", level: "warning", request_id, error: String(error) });

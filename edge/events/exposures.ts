@@ -1,23 +1,25 @@
 /** The users who saw a list of an experiment, and whether they reached its goal: in the shard that has their events. */
 
-import type { Goal } from "../../shared/experiment/experiment.ts";
-import type { ExposureCount } from "../../shared/experiment/report.ts";
+import type { ExposureCount } from "../../shared/experiment/counts.ts";
+import type { Goal } from "../../shared/experiment/goal.ts";
 import type { UserId } from "../../shared/ids.ts";
 import type { EventsOfUser, Exposure, ShownExperiment } from "./shard-rpc.ts";
 import type { ShardTables } from "./shard-tables.ts";
 import { isErased } from "./user-events.ts";
 
 /** An experiment without new users for this time is forgotten. */
-const KEPT_MS = 90 * 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const KEPT_MS = 90 * 24 * HOUR_MS;
+const LATE_HOURS = 24;
 
 /** Stores the user's first list of the experiment. Later ones change nothing. */
 export function expose(
   tables: ShardTables,
-  { salt, goal, guard }: ShownExperiment,
+  { salt, ...definition }: ShownExperiment,
   exposure: Exposure,
   nowMs: number,
 ): void {
-  tables.query("INSERT OR IGNORE INTO experiments VALUES (?, ?)", salt, JSON.stringify({ goal, guard }));
+  tables.query("INSERT OR IGNORE INTO experiments VALUES (?, ?)", salt, JSON.stringify(definition));
   const { user, arm, revision, at, reached, guarded } = exposure;
   if (isErased(tables, user, nowMs)) return;
   tables.query(
@@ -45,9 +47,9 @@ export const countExposures = (tables: ShardTables, salt: string, stepMs: number
   );
 
 /** Marks the users whose new events reach the goal of an experiment in time. An event may arrive late: the time that it names counts. */
-export function noteGoals(tables: ShardTables, batch: readonly EventsOfUser[]): void {
-  for (const { salt, definition } of tables.query<{ salt: string; definition: string }>("SELECT * FROM experiments")) {
-    const { goal, guard } = JSON.parse(definition) as { goal: Goal; guard: Goal | null };
+export function noteGoals(tables: ShardTables, batch: readonly EventsOfUser[], nowMs: number): void {
+  for (const { salt, goal, guard, countedUntilMs } of experimentsOf(tables)) {
+    if (nowMs > countedUntilMs) continue;
     for (const { user, events } of batch) {
       for (const { type, created_at } of events) {
         if (type === goal.type) mark("reached", goal, created_at);
@@ -64,13 +66,38 @@ export function noteGoals(tables: ShardTables, batch: readonly EventsOfUser[]): 
   }
 }
 
+/** An experiment that ends by itself is forgotten when its counts are not needed any more: see exposure-counts.ts. */
 export function forgetOldExperiments(tables: ShardTables, nowMs: number): void {
-  const old = tables.query<{ salt: string }>(
-    "SELECT salt FROM exposures GROUP BY salt HAVING MAX(at) < ?",
-    nowMs - KEPT_MS,
-  );
-  for (const { salt } of old) {
-    tables.query("DELETE FROM exposures WHERE salt = ?", salt);
-    tables.query("DELETE FROM experiments WHERE salt = ?", salt);
-  }
+  const lastOf = "SELECT MAX(at) AS value FROM exposures WHERE salt = ?";
+  for (const { salt, endsMs } of experimentsOf(tables))
+    if (endsMs === undefined && tables.numberIn(lastOf, salt) < nowMs - KEPT_MS) removeExposures(tables, salt);
 }
+
+export function removeExposures(tables: ShardTables, salt: string): void {
+  tables.query("DELETE FROM exposures WHERE salt = ?", salt);
+  tables.query("DELETE FROM experiments WHERE salt = ?", salt);
+  tables.query("DELETE FROM state WHERE name = ?", `counts/${salt}`);
+}
+
+type StoredExperiment = ShownExperiment & {
+  /** From then on, an event changes nothing: it would be more than a day late. */
+  readonly countedUntilMs: number;
+};
+
+export const experimentsOf = (tables: ShardTables): StoredExperiment[] =>
+  tables.query<{ salt: string; definition: string }>("SELECT * FROM experiments").map(({ salt, definition }) => {
+    const { goal, guard, endsMs, stepMs } = JSON.parse(definition) as Omit<ShownExperiment, "salt">;
+    const hours = Math.max(goal.within_hours, guard?.within_hours ?? 0) + LATE_HOURS;
+    return {
+      salt,
+      goal,
+      guard,
+      endsMs,
+      stepMs,
+      countedUntilMs: endsMs === undefined ? Infinity : endsMs + hours * HOUR_MS,
+    };
+  });
+
+/** Whether the trainer waits for counts of an experiment. */
+export const hasEnding = (tables: ShardTables): boolean =>
+  experimentsOf(tables).some(({ endsMs }) => endsMs !== undefined);

@@ -2,7 +2,7 @@
 
 import type { StoredEvent } from "../../shared/events/event.ts";
 import type { LiveEvent } from "../../shared/events/live-events.ts";
-import type { ExposureCount } from "../../shared/experiment/report.ts";
+import type { ExposureCount } from "../../shared/experiment/counts.ts";
 import type { RunningExperiment } from "../../shared/experiment/running.ts";
 import type { ItemId, UserId } from "../../shared/ids.ts";
 import type { CallMinute, Counts } from "../live/counts.ts";
@@ -33,7 +33,15 @@ export type LiveCounts = {
 };
 
 /** An experiment whose lists users see. */
-export type ShownExperiment = Pick<RunningExperiment, "salt" | "goal" | "guard">;
+export type ShownExperiment = Pick<RunningExperiment, "salt" | "goal" | "guard"> & {
+  /**
+   * When it ends by itself, in epoch milliseconds: the trainer decides what follows, so the shard writes its counts into the bucket.
+   * Absent: the experiment runs until somebody ends it.
+   */
+  readonly endsMs?: number | undefined;
+  /** How long the periods of those counts are, in milliseconds. */
+  readonly stepMs?: number | undefined;
+};
 
 /** The first list of an experiment that a user saw, in epoch milliseconds, and whether the user reached the goal and the guard since. */
 export type Exposure = {
@@ -59,7 +67,7 @@ export type ShardRpc = {
   /** Removes the user's events, and drops those that arrive within the next hour. */
   erase(user: UserId): Promise<void>;
   /** Stores a user's first list of an experiment. Repeating it changes nothing. */
-  expose(experiment: ShownExperiment, exposure: Exposure): Promise<void>;
+  expose(place: ShardPlace, experiment: ShownExperiment, exposure: Exposure): Promise<void>;
   /** Removes and returns the user's exposure, for the shard that the user has now. */
   takeExposure(salt: string, user: UserId): Promise<Exposure | null>;
   /** Counts the users of an experiment by periods of `stepMs` milliseconds. */

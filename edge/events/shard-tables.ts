@@ -24,7 +24,8 @@ const SCHEMA = `
 `;
 
 /** `exported` is the last number in a file, and `exporting` that of a file which may have been written. */
-type StateName = "customer" | "shard" | "exported" | "exporting" | "upkeep_at";
+/** `counts/{salt}`: the counts of an experiment as they were written last, or "final". */
+type StateName = "customer" | "shard" | "exported" | "exporting" | "upkeep_at" | "counts_at" | `counts/${string}`;
 
 export type Row = { readonly seq: number; readonly user: UserId; readonly at: number; readonly events: string };
 /** An event of a row. Only those of compacted rows have a number. */

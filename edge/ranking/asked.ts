@@ -47,12 +47,12 @@ export const byBody =
  */
 export async function withScenario(
   { sent, parse }: Asked,
-  { loaded, part, defaultScenario }: Omit<VersionOfCall, "release">,
+  { loaded, choice, defaultScenario }: Omit<VersionOfCall, "release">,
   { scenarios }: Pick<Isolate, "scenarios">,
   access: ReadAccess,
 ): Promise<{ readonly parameters: RankParameters; readonly scenarioHeaders: Readonly<Record<string, string>> }> {
-  const ofArm = part?.arm.strategy ? { strategy: part.arm.strategy } : {};
-  const preset = sent.similarTo === undefined ? (part?.arm.scenario ?? defaultScenario) : undefined;
+  const ofArm = choice.strategy ? { strategy: choice.strategy } : {};
+  const preset = sent.similarTo === undefined ? (choice.scenario ?? defaultScenario) : undefined;
   const scenario = sent.scenario ?? preset;
   if (scenario === undefined) return { parameters: { ...sent, ...ofArm }, scenarioHeaders: {} };
   const { fields, problems } = await scenarios.fitting(loaded, scenario, access).catch((error: unknown) => {

@@ -9,19 +9,21 @@ import { writeLog } from "../request-log.ts";
 import type { LiveVersion, WaitingModel } from "../versions/live-pointers.ts";
 import type { LoadedVersion } from "../versions/load-version.ts";
 import type { VersionLease } from "../versions/version-memory.ts";
-import { type Part, partOf, targetOf } from "./arm-of-call.ts";
+import { type Choice, choiceOf, targetOf } from "./arm-of-call.ts";
 import type { RankAccess, RankCall } from "./rank-call.ts";
 
 type Sources = Pick<Isolate, "pointers" | "changes" | "erased" | "versions" | "reader" | "popular" | "eventShards">;
 
 export type VersionOfCall = VersionLease & {
-  readonly part: Part | undefined;
+  readonly choice: Choice;
   /** The scenario of calls that name none. */
   readonly defaultScenario: string | undefined;
 };
 
+const NO_CHOICE: Choice = { parts: [] };
+
 /**
- * Leases the version of the call's arm in an experiment, else the live version or, before the first one, its stand-in of popular items,
+ * Leases the version of the call's arm, else the live version or, before the first one, its stand-in of popular items,
  * which knows no similar items.
  * Throws Problem model_not_found, model_not_active, artifact_unavailable, events_unavailable.
  */
@@ -38,15 +40,15 @@ export async function leaseVersion(
   const target = await liveVersion(call, isolate, access);
   if (target.live !== null) {
     const { versions, reader } = isolate; // a load has a deadline of its own, since other calls wait for it too
-    const part = partOf(target, sent);
-    const wanted = targetOf(target, part);
+    const choice = choiceOf(target, sent);
+    const wanted = targetOf(target, choice);
     const lease = await versions.lease(wanted, { ...access, reader, log: writeLog }, access.untilMs);
     const isWanted = lease.loaded.target.live.version === wanted.live.version; // or another one, while this one is loaded
-    return { ...lease, part: isWanted ? part : undefined, defaultScenario: target.defaultScenario };
+    return { ...lease, choice: isWanted ? choice : NO_CHOICE, defaultScenario: target.defaultScenario };
   }
   if (similarTo !== undefined) throw target.notActive;
   const loaded = await popularVersion(target, { ...isolate, shards: call.shards }, access);
-  return { loaded, release: () => {}, part: undefined, defaultScenario: undefined };
+  return { loaded, release: () => {}, choice: NO_CHOICE, defaultScenario: undefined };
 }
 
 function liveVersion(

@@ -1,5 +1,5 @@
 import { clipped } from "../../shared/clipped.ts";
-import type { RunningExperiment } from "../../shared/experiment/running.ts";
+import type { RunningCanary, RunningExperiment } from "../../shared/experiment/running.ts";
 import { LivePointer, type ModelStatus } from "../../shared/live-pointer.ts";
 import { type Live, livePointerKey, type StoredMeanings } from "../../shared/manifest.ts";
 import { ModelName } from "../../shared/model-spec.ts";
@@ -21,6 +21,8 @@ export type ModelVersion = NamedModel & {
 export type LiveVersion = ModelVersion & {
   readonly confirmedMs: number;
   readonly experiment?: RunningExperiment | undefined;
+  /** A new version that serves a share of the users. */
+  readonly canary?: RunningCanary | undefined;
   /** The scenario of calls that name none. */
   readonly defaultScenario?: string | undefined;
 };
@@ -77,9 +79,17 @@ export function livePointers(cacheMs: number, onModelGone: OnModelGone = () => {
         .catch(unreadableAs("artifact_unavailable", "Which version of the model is live cannot be read right now"));
       if (!pointer?.live) onModelGone({ customer, modelName }, access);
       if (pointer === undefined || pointer.status === "DESTROYING") throw notFound(modelName);
-      const { status, live, events, experiment, default_scenario: defaultScenario, readAtMs: confirmedMs } = pointer;
+      const {
+        status,
+        live,
+        events,
+        experiment,
+        canary,
+        default_scenario: defaultScenario,
+        readAtMs: confirmedMs,
+      } = pointer;
       if (status === "ACTIVE" && live !== null)
-        return { customer, modelName, live, confirmedMs, experiment, defaultScenario };
+        return { customer, modelName, live, confirmedMs, experiment, canary, defaultScenario };
       if (events === undefined) throw notActive(modelName, status);
       return { customer, modelName, live: null, meanings: events.meanings, notActive: notActive(modelName, status) };
     },

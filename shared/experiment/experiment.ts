@@ -1,23 +1,11 @@
 /** Experiments: which of several lists is better, judged by what people do (`PUT /v0/models/{model_name}/experiment`). */
 import { z } from "zod";
-import { EventType } from "../events/event.ts";
 import { ModelName } from "../model-spec.ts";
+import { Goal } from "./goal.ts";
 
 export const ARMS_MIN = 2;
 export const ARMS_MAX = 5;
-/** Shards keep every event for eight days; an event may arrive a day late. */
-export const GOAL_HOURS_MAX = 144;
 const SHARES_TOLERANCE = 1e-6;
-
-const Goal = z
-  .strictObject({
-    type: EventType,
-    within_hours: z.int().min(1).max(GOAL_HOURS_MAX).default(24).meta({
-      description: "How long after the first list of the experiment an event of the user counts.",
-    }),
-  })
-  .meta({ examples: [{ type: "purchase", within_hours: 24 }] });
-export type Goal = z.infer<typeof Goal>;
 
 const Arm = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/, "must match ^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$"),

@@ -1,4 +1,5 @@
 /** What an experiment has shown so far. */
+import type { ExposureCount } from "./counts.ts";
 import type { RunningExperiment } from "./running.ts";
 import {
   type ArmCount,
@@ -11,18 +12,6 @@ import {
   verdictOf,
 } from "./verdict.ts";
 
-/** Users whose first list of the experiment came from one arm, under one revision of the shares, in one period. */
-export type ExposureCount = {
-  readonly arm: string;
-  readonly revision: number;
-  /** When the period began, in epoch milliseconds. */
-  readonly from: number;
-  readonly exposed: number;
-  /** How many of them have reached the goal, and the guard, in time. */
-  readonly reached: number;
-  readonly guarded: number;
-};
-
 type Verdict = ArmVerdict | "sample_ratio_mismatch";
 
 const [MINUTE_MS, HOUR_MS, DAY_MS] = [60_000, 3_600_000, 86_400_000];
@@ -34,8 +23,13 @@ export function historyStepMs({ started_at }: Pick<RunningExperiment, "started_a
   return ageMs < 7 * DAY_MS ? HOUR_MS : DAY_MS;
 }
 
-/** @param counts By periods of `historyStepMs`. */
-export function experimentReport(running: RunningExperiment, counts: readonly ExposureCount[], nowMs: number) {
+/** @param counts By periods of `stepMs`. */
+export function experimentReport(
+  running: RunningExperiment,
+  counts: readonly ExposureCount[],
+  nowMs: number,
+  stepMs = historyStepMs(running, nowMs),
+) {
   const { name, started_at, goal, guard, arms, revisions } = running;
   const comparisons = (arms.length - 1) * (guard ? 2 : 1);
   const of = (arm: string, lastFrom = Infinity) => countsOf(counts, arm, lastFrom);
@@ -60,7 +54,6 @@ export function experimentReport(running: RunningExperiment, counts: readonly Ex
     };
   });
   const verdicts = shown.slice(1).map(({ verdict }) => verdict as ArmVerdict);
-  const stepMs = historyStepMs(running, nowMs);
   const periods = [...new Set(counts.map(({ from }) => from))].sort((a, b) => a - b);
   const missing = usersToDetect(first.goal, comparisons);
   const msSoFar = Math.max(MINUTE_MS, nowMs - Date.parse(started_at));

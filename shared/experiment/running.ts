@@ -37,7 +37,23 @@ export type RunningExperiment = z.infer<typeof RunningExperiment>;
 export const experimentNotFound = (modelName: string): Problem =>
   new Problem("experiment_not_found", `The model ${JSON.stringify(modelName)} has no running experiment.`);
 
-/** What of a pointer stays when another version goes live. */
+/** A new version, the second arm, serves a share of the users before it goes live. Users of neither arm get the live version. */
+export const RunningCanary = RunningExperiment.extend({
+  /** The share of the users who get the version. */
+  share: z.number(),
+  hours: z.number(),
+  /** RFC 3339 UTC. From then on the version goes live unless it is worse. */
+  ends_at: z.string().max(40),
+});
+export type RunningCanary = z.infer<typeof RunningCanary>;
+
+/** The version that waits until the canary before it is decided. */
+export const NextCanary = RunningCanary.pick({ share: true, hours: true, goal: true, guard: true }).extend({
+  version: Live,
+});
+export type NextCanary = z.infer<typeof NextCanary>;
+
+/** What of a pointer stays when another version goes live. A canary ends. */
 export const keptBy = <
   Pointer extends { experiment?: RunningExperiment | undefined; default_scenario?: string | undefined },
 >({
@@ -45,7 +61,7 @@ export const keptBy = <
   default_scenario,
 }: Pointer) => ({ ...(experiment && { experiment }), ...(default_scenario !== undefined && { default_scenario }) });
 
-/** The arm of a user, or of an anonymous caller's session. */
-export function armOf({ salt, arms }: RunningExperiment, unit: string): RunningArm {
-  return arms[armWithBucket(arms, bucketOf(salt, unit))]!;
+/** The arm of a user, or of an anonymous caller's session; undefined for a user outside the experiment. */
+export function armOf({ salt, arms }: Pick<RunningExperiment, "salt" | "arms">, unit: string): RunningArm | undefined {
+  return arms[armWithBucket(arms, bucketOf(salt, unit))];
 }

@@ -1,6 +1,6 @@
 /** Experiments through a real edge and a real trainer. */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { ExperimentAnswer } from "../../edge/openapi-experiments.ts";
+import { ExperimentAnswer } from "../../shared/experiment/answer.ts";
 import { armOf, type RunningExperiment } from "../../shared/experiment/running.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { readLivePointer } from "../../trainer/store/live-pointer-swap.ts";
@@ -63,7 +63,7 @@ test("each user always gets the arm of the user's bucket, with the arm's version
   const armsOf = new Map<string, number>();
   for (const user_id of [...users, ...users]) {
     const { headers, body } = await rank({ user_id, return: [] });
-    const arm = armOf(experiment, user_id);
+    const arm = armOf(experiment, user_id)!;
     expect([headers.get("x-arm"), body.arm, body.version]).toEqual([arm.name, arm.name, arm.version?.version ?? live]);
     armsOf.set(arm.name, (armsOf.get(arm.name) ?? 0) + 1);
   }
@@ -98,9 +98,9 @@ test("an anonymous caller is known by the session; without one, and for similar 
   await put();
   const experiment = await running();
   for (const session_id of ["s1", "s2", "s3"])
-    expect(await armOfCall({ session_id })).toBe(armOf(experiment, session_id).name);
+    expect(await armOfCall({ session_id })).toBe(armOf(experiment, session_id)!.name);
   expect((await call("GET", "/v0/models/shop/rank?session_id=s1")).headers.get("x-arm")).toBe(
-    armOf(experiment, "s1").name,
+    armOf(experiment, "s1")!.name,
   );
   expect(await armOfCall({})).toBeNull();
   const similar = await call("POST", "/v0/models/shop/similar_items", { item_id: "i1", user_id: "u1" });
@@ -121,14 +121,14 @@ test("arms may differ in their scenario, or show popular items", async () => {
   const session = [{ item_id: "i1" }];
   for (const user_id of users.slice(0, 20)) {
     const { headers, body } = await rank({ user_id, interactions: session, return: [] });
-    const { name } = armOf(experiment, user_id);
+    const { name } = armOf(experiment, user_id)!;
     expect(headers.get("x-arm")).toBe(name);
     expect((body.items as unknown[]).length === 2).toBe(name === "short");
     expect(body.scenario).toBe(name === "short" ? "short" : null);
     expect(headers.get("x-rank-strategy") === "popular").toBe(name === "popular");
   }
   expect(await armOfCall({ user_id: "u1", scenario: "short" })).toBeNull();
-  const inArm = users.find((user) => armOf(experiment, user).name === "short")!;
+  const inArm = users.find((user) => armOf(experiment, user)!.name === "short")!;
   expect((await rank({ user_id: inArm })).body).toHaveLength(2); // a bare list, since the caller names no scenario
   // A scenario that is deleted meanwhile is no reason to fail.
   await call("DELETE", "/v0/models/shop/scenarios/short");
@@ -146,10 +146,10 @@ test("changed shares move few users, and the arm that is kept becomes permanent"
   const before = await running();
   expect((await put({ name: "third", arms: arms(0.3) })).body).toMatchObject({ revision: 2 });
   const after = await running();
-  const moved = users.filter((user) => armOf(before, user).name !== armOf(after, user).name);
+  const moved = users.filter((user) => armOf(before, user)!.name !== armOf(after, user)!.name);
   expect(moved.length).toBeLessThan(0.3 * users.length);
   expect(
-    users.filter((user) => armOf(before, user).name === "short").every((user) => armOf(after, user).name === "short"),
+    users.filter((user) => armOf(before, user)!.name === "short").every((user) => armOf(after, user)!.name === "short"),
   ).toBe(true);
   expect((await call("DELETE", EXPERIMENT, { keep: "short" })).body).toMatchObject({ keep: "short" });
   const { headers, body } = await rank({ user_id: "u1", return: [] });
@@ -219,7 +219,7 @@ test("a new version keeps the experiment, whose versions a sweep does not delete
   const kept = { keepVersions: 1, graceMs: 0, signal: new AbortController().signal };
   const nowMs = Date.now() + 10 * 24 * 3_600_000;
   await sweep(service.edge.store, MODEL, { nowMs, ...kept });
-  const inBefore = users.find((user) => armOf(before, user as UserId).name === "before")!;
+  const inBefore = users.find((user) => armOf(before, user as UserId)!.name === "before")!;
   expect((await rank({ user_id: inBefore, return: [] })).body).toMatchObject({ version: older, arm: "before" });
   // Unless a record of an erased user is in it: then the experiment ends.
   await sweep(service.edge.store, MODEL, { nowMs, ...kept, spentBeforeMs: nowMs });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { ErasedUsers } from "../../shared/erased-users.ts";
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import { eventCount } from "../../shared/events/event-store.ts";
+import type { CanaryState } from "../../shared/experiment/canary.ts";
 import type { ItemColumns } from "../../shared/known-names.ts";
 import type { SessionRules } from "../../shared/manifest.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
@@ -287,10 +288,10 @@ function usersOf({ data, selection, final }: FinalModel, salt: Uint8Array) {
 }
 
 export function upload(
-  { deps }: Run,
+  { deps, job: { spec, settings } }: Run,
   built: BuiltVersion,
   { report, selection }: { readonly report: EvaluationReport; readonly selection: ChosenModel },
-): Promise<void> {
+): Promise<CanaryState | undefined> {
   return publish(built, new TextEncoder().encode(JSON.stringify(report)), {
     store: deps.store,
     nowMs: deps.nowMs,
@@ -300,6 +301,7 @@ export function upload(
     lists: encodeDetail(selection.detail),
     replay: selection.replay,
     ownsLease: deps.ownsLease,
+    canary: spec.canary && { ...spec.canary, edgeMemoryBytes: settings.edgeMemoryBytes },
   });
 }
 

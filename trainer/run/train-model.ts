@@ -53,7 +53,7 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     refit: final.report,
   });
   const built = await buildFinal(run, { data, selection, final });
-  await upload(run, built, { report, selection });
+  const canary = await upload(run, built, { report, selection });
   await cleanUp(run);
   return {
     kind: "published",
@@ -61,5 +61,6 @@ export async function trainModel(job: TrainingJob, deps: TrainDeps): Promise<Tra
     itemIdType: data.dataset.itemIdType,
     metrics: runMetrics(report),
     quality: qualityOf(report),
+    ...(canary && { canary, report: refusedReport(report) }),
   };
 }

@@ -1,4 +1,5 @@
 import type { GateVerdict } from "../../shared/evaluation-report.ts";
+import type { CanaryState } from "../../shared/experiment/canary.ts";
 import type { ItemIdType } from "../../shared/ids.ts";
 import type { DataSummary, Failure, Progress, TrainingState } from "../../shared/model-record.ts";
 import type { ModelSpec } from "../../shared/model-spec.ts";
@@ -62,7 +63,12 @@ export type RunMessage =
   | { readonly kind: "failed"; readonly failure: Omit<Failure, "at"> };
 
 export type TrainOutcome =
-  | ({ readonly kind: "published"; readonly quality: Quality | null } & PublishedVersion)
+  | ({
+      readonly kind: "published";
+      readonly quality: Quality | null;
+      /** What the gate decided by, of a version with a canary. */
+      readonly report?: RefusedReport | undefined;
+    } & PublishedVersion)
   /** The gate refused the new version: the run ended without an error, and the live version stays. */
   | {
       readonly kind: "refused";
@@ -77,6 +83,8 @@ export type LeaseAnswer = { readonly kind: "owns_lease"; readonly owns_lease: bo
 
 /** What the model's record says about its live version. */
 export type PublishedVersion = {
+  /** Of a version that serves a share of the users before it goes live. Absent: it is live. */
+  readonly canary?: CanaryState | undefined;
   readonly version: string;
   readonly itemIdType: ItemIdType;
   readonly metrics: RunMetrics;

@@ -9,12 +9,12 @@ import {
   type RunningExperiment,
 } from "../../shared/experiment/running.ts";
 import type { LivePointer } from "../../shared/live-pointer.ts";
-import { leastMemoryBytes, MEGABYTE } from "../../shared/memory-cost.ts";
 import { Problem } from "../../shared/problem.ts";
 import { changeLivePointer, type ModelRef } from "./live-pointer-swap.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { readScenario } from "./scenarios.ts";
-import { activatable, readManifest, unknownModel } from "./versions.ts";
+import { memoryFault, servingVersions } from "./serving-memory.ts";
+import { activatable, unknownModel } from "./versions.ts";
 
 type Start = {
   readonly nowMs: number;
@@ -41,9 +41,11 @@ export async function putExperiment(
   await changeLivePointer(store, model, async (current) => {
     const pointer = await requireLive(current, model, start);
     const arms = await Promise.all(experiment.arms.map((arm) => armOf(store, model, arm, { pointer, ...start })));
-    await checkMemory(store, model, { pointer, arms, ...start });
     running = next(pointer.experiment, { experiment, arms, ...start });
-    return { ...pointer, experiment: running, updated_at: new Date(start.nowMs).toISOString() };
+    const changed = { ...pointer, experiment: running, updated_at: new Date(start.nowMs).toISOString() };
+    const fault = await memoryFault(store, model, servingVersions(changed), start.edgeMemoryBytes);
+    if (fault !== undefined) throw new Problem("experiment_too_large", fault);
+    return changed;
   });
   return running!;
 }
@@ -107,26 +109,6 @@ async function armOf(
     version === undefined ? null : (await activatable(store, model, { version, current: pointer, nowMs })).live;
   return { name, version: stored, scenario: scenario ?? null, strategy: strategy ?? null };
 }
-
-type Memory = { readonly pointer: ActivePointer; readonly arms: readonly NewArm[]; readonly edgeMemoryBytes: number };
-
-/** Throws Problem experiment_too_large unless an isolate can hold the versions of all arms. */
-async function checkMemory(
-  store: ObjectStore,
-  model: ModelRef,
-  { pointer, arms, edgeMemoryBytes }: Memory,
-): Promise<void> {
-  const versions = [...new Set(arms.map(({ version }) => (version ?? pointer.live).version))];
-  if (versions.length === 1) return;
-  const manifests = await Promise.all(versions.map((version) => readManifest(store, model, version)));
-  const bytes = manifests.map((manifest) => (manifest ? leastMemoryBytes(manifest) : 0));
-  if (bytes.reduce((sum, one) => sum + one, 0) <= edgeMemoryBytes) return;
-  const sizes = versions.map((version, i) => `${version} takes ${megabytes(bytes[i]!)}`).join(", ");
-  const detail = `An edge has ${megabytes(edgeMemoryBytes)} for versions, and ${sizes}.`;
-  throw new Problem("experiment_too_large", detail);
-}
-
-const megabytes = (bytes: number) => `${(bytes / MEGABYTE).toFixed(1)} MB`;
 
 type Next = {
   readonly experiment: Experiment;

@@ -7,13 +7,17 @@
  *
  * README.md says what the pointer, the lease and the tombstone guarantee when two trainers work at once.
  */
+import { randomBytes } from "node:crypto";
+import type { Canary, CanaryState } from "../../shared/experiment/canary.ts";
 import { keptBy } from "../../shared/experiment/running.ts";
-import { liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
-import { blobKey, listsKey, manifestKey, replayKey, reportKey } from "../../shared/manifest.ts";
+import { type LivePointer, liveAfter, MANIFEST_TYPE } from "../../shared/live-pointer.ts";
+import { blobKey, type Live, listsKey, manifestKey, replayKey, reportKey } from "../../shared/manifest.ts";
 import { StageError } from "../stage/stage-error.ts";
+import { canaryVersion, nextCanary, stateOfCanary, stateOfNext, withCanary } from "./canaries.ts";
 import { forEachAtOnce } from "./for-each-at-once.ts";
 import { changeLivePointer, type ModelRef, readLivePointer } from "./live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "./object-store.ts";
+import { memoryFault, servingVersions } from "./serving-memory.ts";
 import { type BuiltVersion, describe, faultOf, manifestBytes, storeFile, storeVerified } from "./version-files.ts";
 
 export type PublishContext = {
@@ -27,22 +31,30 @@ export type PublishContext = {
   readonly progress: (fraction: number, detail: string) => void;
   /** True while this run owns the model's lease. Absent: there is no other trainer. */
   readonly ownsLease?: (() => Promise<boolean>) | undefined;
+  /** The version serves a share of the users first, unless it is the model's first one. Absent: it goes live at once. */
+  readonly canary?: (Canary & { readonly edgeMemoryBytes: number }) | undefined;
 };
 
 /**
- * Puts a version live.
+ * Puts a version live, or makes it a canary.
  *
  * @param report The evaluation report, as JSON bytes.
+ * @returns What became of the canary. Undefined: the version is live, without one.
  * @throws StageError `model_deleted` when the model has a tombstone or no pointer, `run_superseded` when the run has lost its
  *   lease, `store_unavailable` when the store fails.
  */
-export async function publish(built: BuiltVersion, report: Uint8Array, context: PublishContext): Promise<void> {
+export async function publish(
+  built: BuiltVersion,
+  report: Uint8Array,
+  context: PublishContext,
+): Promise<CanaryState | undefined> {
   const model = { customer: built.manifest.customer, modelName: built.manifest.model_name };
   try {
     await requireModel(context.store, model);
     await storeVersion(built, report, context);
-    await swapLive(built, model, context);
+    const canary = await swapLive(built, model, context);
     await restoreMissing(built, model, context);
+    return canary;
   } catch (error) {
     const code = error instanceof StageError ? error.code : undefined;
     if (code === "model_deleted") await removeUploads([...versionKeys(built), ...blobKeys(built)], context);
@@ -82,18 +94,55 @@ async function storeManifest({ version, manifest }: BuiltVersion, store: ObjectS
   if (fault !== undefined) throw new StoreError(`The manifest is not what was stored: ${fault}.`);
 }
 
-async function swapLive(built: BuiltVersion, model: ModelRef, context: PublishContext): Promise<void> {
+async function swapLive(
+  built: BuiltVersion,
+  model: ModelRef,
+  context: PublishContext,
+): Promise<CanaryState | undefined> {
   const { store, nowMs, signal, ownsLease } = context;
   const manifest = await describe(manifestBytes(built.manifest), MANIFEST_TYPE);
   signal.throwIfAborted();
+  let state: CanaryState | undefined;
   await changeLivePointer(store, model, async (current) => {
     if (current === undefined || current.status === "DESTROYING") throw modelDeleted(model);
     const isLive = current.status === "ACTIVE" && current.live?.version === built.version;
     if (isLive) return undefined; // an earlier attempt of this run swapped the pointer, and its answer was lost
+    state = knownCanary(current, built.version);
+    if (state !== undefined) return undefined; // so here
     if (ownsLease && !(await ownsLease())) throw superseded(model);
     const live = liveAfter(current.live, built.version, manifest);
+    const begun = await asCanary(current, live, model, context);
+    state = begun?.state;
+    if (begun?.pointer) return begun.pointer;
     return { format: 1, status: "ACTIVE", live, ...keptBy(current), updated_at: new Date(nowMs()).toISOString() };
   });
+  return state;
+}
+
+function knownCanary({ canary, next_canary }: LivePointer, version: string): CanaryState | undefined {
+  if (canary && canaryVersion(canary).version === version) return stateOfCanary(canary);
+  return next_canary?.version.version === version ? stateOfNext(next_canary) : undefined;
+}
+
+/**
+ * The pointer with the version as its canary, or with the version waiting for the end of the present one, in the place of an older one.
+ * Without a pointer, the version goes live at once, and the state says why. Undefined: the model wants no canary, or has no version yet.
+ */
+async function asCanary(
+  current: LivePointer,
+  live: Live,
+  model: ModelRef,
+  { store, nowMs, canary: wanted }: PublishContext,
+): Promise<{ readonly state: CanaryState; readonly pointer?: LivePointer } | undefined> {
+  if (wanted === undefined || current.status !== "ACTIVE" || current.live === null) return undefined;
+  const next = nextCanary(wanted, live);
+  const updated_at = new Date(nowMs()).toISOString();
+  if (current.canary) return { state: stateOfNext(next), pointer: { ...current, next_canary: next, updated_at } };
+  const pointer = withCanary(current, next, { salt: randomBytes(12).toString("hex"), nowMs: nowMs() });
+  const fault = await memoryFault(store, model, servingVersions(pointer), wanted.edgeMemoryBytes);
+  if (fault === undefined) return { state: stateOfCanary(pointer.canary!), pointer };
+  const reason = `It went live without a canary, because both versions do not fit. ${fault}`;
+  return { state: { ...stateOfNext(next), state: "live", reason, ended_at: updated_at } };
 }
 
 /**

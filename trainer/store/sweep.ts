@@ -1,7 +1,9 @@
+import type { RunningExperiment } from "../../shared/experiment/running.ts";
 import { blobKey, listsKey, manifestKey, prefixOf, replayKey, reportKey } from "../../shared/manifest.ts";
 import { type DeleteOptions, deleteObjects } from "./delete-objects.ts";
 import { changeLivePointer, type ModelRef, readLivePointer } from "./live-pointer-swap.ts";
 import { type ListedObject, type ObjectStore, StoreError } from "./object-store.ts";
+import { servingVersions } from "./serving-memory.ts";
 import { descriptorsOf } from "./version-files.ts";
 import { ACTIVATABLE, readManifest, type StoredVersion, storedVersions } from "./versions.ts";
 
@@ -39,16 +41,16 @@ export async function sweep(store: ObjectStore, model: ModelRef, options: SweepO
   const isOld = ({ modifiedMs }: { readonly modifiedMs: number }) => modifiedMs < nowMs - graceMs;
   const live = pointer.live?.version;
   const versions = await storedVersions(store, model);
-  const arms = new Set(pointer.experiment?.arms.map(({ version }) => version?.version));
+  const serving = new Set([...servingVersions(pointer), pointer.next_canary?.version.version]);
   const isSpent = (stored: StoredVersion, i: number) =>
     stored.modifiedMs < spentBeforeMs ||
-    (i < versions.length - keepVersions && isOld(stored) && !arms.has(stored.version));
+    (i < versions.length - keepVersions && isOld(stored) && !serving.has(stored.version));
   const spent = versions
     .filter(isSpent)
     .map(({ version }) => version)
     .filter((version) => version !== live);
-  // An erasure is due: an experiment that needs a version with the record of an erased user ends.
-  if (spent.some((version) => arms.has(version))) await endExperiment(store, model, nowMs);
+  // An erasure is due: what needs a version with the record of an erased user ends.
+  if (spent.some((version) => serving.has(version))) await endNeeding(store, model, new Set(spent), nowMs);
   const kept = new Set(versions.map(({ version }) => version).filter((version) => !spent.includes(version)));
   if (live) kept.add(live);
   const named = new Set<string>();
@@ -62,11 +64,25 @@ export async function sweep(store: ObjectStore, model: ModelRef, options: SweepO
   return [...manifests, ...unnamed];
 }
 
-async function endExperiment(store: ObjectStore, model: ModelRef, nowMs: number): Promise<void> {
+/** Ends the experiment, the canary and the waiting one where they need one of these versions. */
+async function endNeeding(
+  store: ObjectStore,
+  model: ModelRef,
+  spent: ReadonlySet<string>,
+  nowMs: number,
+): Promise<void> {
+  const stays = (running: Pick<RunningExperiment, "arms"> | undefined) =>
+    running?.arms.every(({ version }) => version === null || !spent.has(version.version));
   await changeLivePointer(store, model, (current) => {
-    if (current?.experiment === undefined) return undefined;
-    const { experiment: _, ...rest } = current;
-    return { ...rest, updated_at: new Date(nowMs).toISOString() };
+    if (current === undefined) return undefined;
+    const { experiment, canary, next_canary, ...rest } = current;
+    return {
+      ...rest,
+      ...(stays(experiment) && { experiment }),
+      ...(stays(canary) && { canary }),
+      ...(next_canary && !spent.has(next_canary.version.version) && { next_canary }),
+      updated_at: new Date(nowMs).toISOString(),
+    };
   });
 }
 

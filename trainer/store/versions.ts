@@ -54,7 +54,7 @@ export type Activation = {
 };
 
 /**
- * Makes a stored version the live one, for a roll-back or forward. Only the pointer changes.
+ * Makes a stored version the live one, for a roll-back or forward. Only the pointer changes. A canary ends, also if the version is live.
  *
  * @returns Its manifest.
  * @throws Problem `version_not_found` when it cannot be activated or lacks a file, `model_not_found` when the model is deleted.
@@ -71,7 +71,7 @@ export async function activate(
     const { live, ...found } = await activatable(store, model, { version, current, nowMs });
     manifest = found.manifest;
     if (exists && !(await exists())) throw unknownModel(model);
-    if (liveVersionOf(current) === version) return undefined;
+    if (liveVersionOf(current) === version && !current.canary && !current.next_canary) return undefined;
     return { format: 1, status: "ACTIVE", live, ...keptBy(current), updated_at: new Date(nowMs).toISOString() };
   });
   return manifest!;

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { divide } from "../../../shared/experiment/buckets.ts";
-import { type ExposureCount, experimentReport, historyStepMs } from "../../../shared/experiment/report.ts";
+import type { ExposureCount } from "../../../shared/experiment/counts.ts";
+import { experimentReport, historyStepMs } from "../../../shared/experiment/report.ts";
 import type { RunningExperiment } from "../../../shared/experiment/running.ts";
 
 const DAY_MS = 86_400_000;

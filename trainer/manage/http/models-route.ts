@@ -149,8 +149,10 @@ function checkScheduleOf(spec: ModelSpec, { caps }: RoutesContext): void {
   }
 }
 
-async function versionsOf(model: Model, { store, nowMs }: RoutesContext) {
+async function versionsOf(model: Model, { store, database, nowMs }: RoutesContext) {
   const names = await versionNames(store, model, { live: model.version, nowMs: nowMs() });
+  const runs = await endedRuns(database, model);
+  const canaryOf = (name: string) => runs.find(({ version }) => version === name)?.canary ?? null;
   const found = new Map<string, object>();
   await forEachConcurrently(names.slice(-VERSIONS_MAX), READS_AT_ONCE, async (version) => {
     const [manifest, figures] = await Promise.all([
@@ -159,7 +161,8 @@ async function versionsOf(model: Model, { store, nowMs }: RoutesContext) {
     ]);
     // Without a manifest, a sweep has removed the version meanwhile.
     if (manifest === undefined) return;
-    found.set(version, { version, created_at: manifest.created_at, live: version === model.version, ...figures });
+    const about = { version, created_at: manifest.created_at, live: version === model.version };
+    found.set(version, { ...about, ...figures, canary: canaryOf(version) });
   });
   return { versions: names.toReversed().flatMap((version) => found.get(version) ?? []) };
 }
@@ -217,6 +220,7 @@ function recordOfModel(model: Model, edgeUrl: string): ModelRecord {
     ...(spec.train_after_events && { train_after_events: spec.train_after_events }),
     ...(spec.items_lag_hours !== undefined && { items_lag_hours: spec.items_lag_hours }),
     ...(spec.objective && { objective: spec.objective }),
+    ...(spec.canary && { canary: spec.canary }),
     version: model.version,
     item_id_type: model.itemIdType,
     training: {
@@ -231,5 +235,6 @@ function recordOfModel(model: Model, edgeUrl: string): ModelRecord {
     metrics: model.metrics,
     scenario_problems: model.scenarioProblems,
     failure: model.failure,
+    last_canary: model.lastCanary,
   };
 }

@@ -43,6 +43,7 @@ export type UpkeepContext = {
 
 const BATCH = 100;
 const EVENTS_EVERY_MS = 30_000;
+const CANARIES_MAX = 10_000;
 const SWEEP_EVERY_MS = 3_600_000;
 const RECONCILED_AT_ONCE = 16;
 const RECONCILE_MS_MAX = 10_000;
@@ -56,6 +57,7 @@ export function startUpkeep(context: UpkeepContext, pauseMs: number): Loop {
     if (performance.now() - eventsMs >= EVENTS_EVERY_MS) {
       eventsMs = performance.now();
       await scheduleEventRuns(context);
+      for (const model of await context.registry.withCanary(CANARIES_MAX)) context.pointers.reconcile(model);
     }
     context.pointers.retryFailed();
     await context.erasures.settle();

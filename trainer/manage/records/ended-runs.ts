@@ -1,3 +1,4 @@
+import type { CanaryState } from "../../../shared/experiment/canary.ts";
 import { RUNS_KEPT, type RunRecord } from "../../../shared/run-record.ts";
 import type { ModelRef } from "../../store/live-pointer-swap.ts";
 import type { Queries } from "./database.ts";
@@ -26,3 +27,25 @@ export async function endedRuns(queries: Queries, { customer, modelName }: Model
   const query = `select record ${OF_MODEL} order by ended_at desc, run_id`;
   return (await queries.query(query, [customer, modelName])).map(({ record }) => parsed<RunRecord>(record)!);
 }
+
+/** Writes what is known of a canary to the run that has published its version, if that run is still stored. */
+export async function noteCanaryOfRun(queries: Queries, model: ModelRef, canary: CanaryState): Promise<void> {
+  const run = (await endedRuns(queries, model)).find(({ version }) => version === canary.version);
+  if (run) await rewrite(queries, { ...run, canary });
+}
+
+/** Ends the wait of all versions but these: a newer one took their place, or another version was activated. */
+export async function endWaiting(
+  queries: Queries,
+  model: ModelRef,
+  known: readonly (string | undefined)[],
+  ended_at: string,
+): Promise<void> {
+  const reason = "A newer version, or one that was activated, took its place before it served anybody.";
+  for (const run of await endedRuns(queries, model))
+    if (run.canary?.state === "waiting" && !known.includes(run.version!))
+      await rewrite(queries, { ...run, canary: { ...run.canary, state: "kept", reason, ended_at } });
+}
+
+const rewrite = (queries: Queries, run: RunRecord) =>
+  queries.query("update shortlist.ended_runs set record = $2 where run_id = $1", [run.run_id, json(run)]);

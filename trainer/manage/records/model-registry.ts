@@ -3,9 +3,12 @@
  * was read, so that two trainers never overwrite each other's changes.
  */
 import { assert } from "../../../shared/assert.ts";
+import type { CanaryState } from "../../../shared/experiment/canary.ts";
 import type { ModelStatus } from "../../../shared/live-pointer.ts";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
+import type { ModelRef } from "../../store/live-pointer-swap.ts";
 import type { Database, Queries, SqlRow, SqlValue } from "./database.ts";
+import { endWaiting, noteCanaryOfRun } from "./ended-runs.ts";
 import { INSERT_MODEL, modelOfRow, SELECT_MODEL, UPDATE_MODEL, valuesOfModel } from "./model-row.ts";
 import { type Model, type ModelEvent, modelAfter } from "./model-transitions.ts";
 
@@ -62,6 +65,10 @@ export function modelRegistry(database: Database, nowMs: () => number) {
     return (await queries.query(INSERT_MODEL, values)).length > 0;
   };
 
+  /** The model after the event. Undefined when there is no such model or the event does not apply (see modelAfter). */
+  const apply = (customer: string, modelName: string, event: ModelEvent, queries: Queries = database) =>
+    applyEvent({ find, queries, now }, { customer, modelName }, event);
+
   return {
     find,
     /** Stores a whole model, such as one from a backup. False when the customer has one of that name. */
@@ -90,22 +97,7 @@ export function modelRegistry(database: Database, nowMs: () => number) {
       const models = rows.slice(0, limit).map(modelOfRow);
       return { models, nextName: rows.length > limit ? models.at(-1)!.modelName : undefined };
     },
-    /** The model after the event. Undefined when there is no such model or the event does not apply (see modelAfter). */
-    async apply(
-      customer: string,
-      modelName: string,
-      event: ModelEvent,
-      queries: Queries = database,
-    ): Promise<Model | undefined> {
-      for (let conflicts = 0; conflicts < CONFLICTS_MAX; conflicts++) {
-        const model = await find(customer, modelName, queries);
-        const next = model && modelAfter(model, event, now());
-        if (next === undefined || next === model) return next;
-        const written = await queries.query(UPDATE_MODEL, [...valuesOfModel(next), model!.revision]);
-        if (written.length > 0) return next;
-      }
-      throw new Error(`Model ${customer}/${modelName} changed ${CONFLICTS_MAX} times while it was being changed.`);
-    },
+    apply,
     async countOf(customer: string, queries: Queries): Promise<number> {
       const rows = await queries.query("select count(*) as n from shortlist.models where customer = $1", [customer]);
       return Number(rows[0]!.n);
@@ -127,6 +119,17 @@ export function modelRegistry(database: Database, nowMs: () => number) {
     /** Models that listen to events, of every customer. */
     listening: async (limit: number) =>
       (await first(`status <> 'DESTROYING' and spec like '%"Events"%'`, limit)).filter(isListening),
+    /** Models with a canary that runs, of every customer. */
+    withCanary: (limit: number) => first(`status <> 'DESTROYING' and last_canary like '%"state":"running"%'`, limit),
+    /** Writes what is known of a canary to the model and to the run that has made its version. */
+    async noteCanary({ customer, modelName }: ModelRef, state: CanaryState): Promise<void> {
+      await database.transaction(async (queries) => {
+        const noted = await apply(customer, modelName, { kind: "canary", state }, queries);
+        if (noted !== undefined) await noteCanaryOfRun(queries, { customer, modelName }, state);
+      });
+    },
+    /** Writes to the runs of a model that their versions do not wait to be a canary, except these. */
+    endWaiting: (model: ModelRef, known: readonly (string | undefined)[]) => endWaiting(database, model, known, now()),
     /** Every model of a customer, or of all. */
     names: async (customer = "") => (await database.query(SELECT_NAMES, [customer])).map(nameOfRow),
     /** Whether this model still exists. A newer model of the same name does not count. */
@@ -146,6 +149,27 @@ export function modelRegistry(database: Database, nowMs: () => number) {
       });
     },
   };
+}
+
+type Apply = {
+  readonly find: (customer: string, modelName: string, queries: Queries) => Promise<Model | undefined>;
+  readonly queries: Queries;
+  readonly now: () => string;
+};
+
+async function applyEvent(
+  { find, queries, now }: Apply,
+  { customer, modelName }: ModelRef,
+  event: ModelEvent,
+): Promise<Model | undefined> {
+  for (let conflicts = 0; conflicts < CONFLICTS_MAX; conflicts++) {
+    const model = await find(customer, modelName, queries);
+    const next = model && modelAfter(model, event, now());
+    if (next === undefined || next === model) return next;
+    const written = await queries.query(UPDATE_MODEL, [...valuesOfModel(next), model!.revision]);
+    if (written.length > 0) return next;
+  }
+  throw new Error(`Model ${customer}/${modelName} changed ${CONFLICTS_MAX} times while it was being changed.`);
 }
 
 const nameOfRow = (row: SqlRow) => ({ customer: String(row.customer), modelName: String(row.model_name) });
@@ -178,4 +202,5 @@ const newModel = (customer: string, spec: ModelSpec, now: string, nextRunAt: str
   metrics: null,
   scenarioProblems: null,
   failure: null,
+  lastCanary: null,
 });

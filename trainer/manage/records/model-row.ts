@@ -27,6 +27,7 @@ const COLUMNS: readonly (readonly [name: string, value: (model: Model) => SqlVal
   ["metrics", (model) => json(model.metrics)],
   ["scenario_problems", (model) => json(model.scenarioProblems ?? null)], // absent in backups of older releases
   ["failure", (model) => json(model.failure)],
+  ["last_canary", (model) => json(model.lastCanary ?? null)], // as above
 ];
 const NAMES = COLUMNS.map(([name]) => name);
 
@@ -77,6 +78,7 @@ export function modelOfRow(row: SqlRow): Model {
     metrics: parsed(row.metrics),
     scenarioProblems: parsed(row.scenario_problems),
     failure: parsed(row.failure),
+    lastCanary: parsed(row.last_canary),
   };
 }
 

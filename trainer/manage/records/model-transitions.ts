@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { CanaryState } from "../../../shared/experiment/canary.ts";
 import type { ItemIdType } from "../../../shared/ids.ts";
 import type { ModelStatus } from "../../../shared/live-pointer.ts";
 import {
@@ -36,6 +37,8 @@ export type Model = {
   /** Null: the scenarios have to be checked against the live version. */
   readonly scenarioProblems: ScenarioProblems | null;
   readonly failure: Failure | null;
+  /** The version that serves a share of the users now, or that did so last. */
+  readonly lastCanary: CanaryState | null;
 };
 
 export type Training = {
@@ -78,6 +81,7 @@ export type ModelEvent =
       readonly itemIdType: ItemIdType | null;
       readonly metrics: RunMetrics | null;
     }
+  | { readonly kind: "canary"; readonly state: CanaryState }
   /** A scenario was stored or deleted. */
   | { readonly kind: "scenarios_changed" }
   /** `revision` is the model's revision before the scenarios were read. The result does not apply to a later one. */
@@ -140,6 +144,8 @@ function changeBy(model: Model, event: ModelEvent, now: string): Change | undefi
     case "data":
       return { data: event.data };
     case "published":
+      if (event.canary && event.canary.state !== "live")
+        return { trainedAt: now, failure: null, training: { ...finished(now), state: "IDLE" } };
       return {
         version: event.version,
         itemIdType: event.itemIdType,
@@ -171,6 +177,8 @@ function changeBy(model: Model, event: ModelEvent, now: string): Change | undefi
         scenarioProblems: null,
         status: "ACTIVE",
       };
+    case "canary":
+      return { lastCanary: event.state };
     case "scenarios_changed":
       return { scenarioProblems: null };
     case "scenarios_checked":

@@ -317,7 +317,8 @@ function endedRun(
     version: isPublished ? outcome.version : null,
     quality: isRefused || isPublished ? outcome.quality : null,
     failure: "failure" in event ? event.failure : null,
-    report: isRefused ? outcome.report : null,
+    report: isRefused || isPublished ? (outcome.report ?? null) : null,
+    ...(isPublished && outcome.canary && { canary: outcome.canary }),
   };
 }
 

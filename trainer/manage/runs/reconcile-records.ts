@@ -15,6 +15,7 @@ import { readManifest } from "../../store/versions.ts";
 import { oneAtATime } from "../one-at-a-time.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
 import { checkScenarios } from "./check-scenarios.ts";
+import { settleCanary } from "./settle-canary.ts";
 import { versionMetrics } from "./version-metrics.ts";
 
 export type ReconcileContext = {
@@ -46,6 +47,8 @@ export function pointerKeeper(context: ReconcileContext & { readonly log: Log })
       failed.delete(key);
       try {
         await reconcileRecords({ customer, modelName }, context);
+        const isOtherLive = await settleCanary({ customer, modelName }, context);
+        if (isOtherLive) await reconcileRecords({ customer, modelName }, context);
         await checkScenarios({ customer, modelName }, context);
       } catch (error) {
         failed.set(key, { customer, modelName });

@@ -1,6 +1,7 @@
 /** A training run in a process of its own, which ends with exactly one outcome. */
 import { z } from "zod";
 import { clipped } from "../../../shared/clipped.ts";
+import { CanaryState } from "../../../shared/experiment/canary.ts";
 import { DataSummary, Failure, Progress, TrainingState } from "../../../shared/model-record.ts";
 import { Quality, RefusedReport } from "../../../shared/run-record.ts";
 import { accessTokenAnswer } from "../../read/connectors/bigquery/access-token.ts";
@@ -150,6 +151,8 @@ const Message = z.discriminatedUnion("kind", [
     itemIdType: z.enum(["string", "integer"]),
     metrics: Metrics,
     quality: Quality.nullable(),
+    canary: CanaryState.optional(),
+    report: RefusedReport.optional(),
   }),
   z.object({
     kind: z.literal("refused"),

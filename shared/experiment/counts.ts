@@ -1,0 +1,31 @@
+/**
+ * Counts of exposures in the bucket, which shards write while an experiment runs that ends by itself, such as a canary:
+ *
+ *     customers/{customer}/events/exposures/{salt}/{shard}.json    ExposureCounts
+ */
+import { z } from "zod";
+
+/** Users whose first list of the experiment came from one arm, under one revision of the shares, in one period. */
+export const ExposureCount = z.object({
+  arm: z.string(),
+  revision: z.int().nonnegative(),
+  /** When the period began, in epoch milliseconds. */
+  from: z.int().nonnegative(),
+  exposed: z.int().nonnegative(),
+  /** How many of them have reached the goal, and the guard, in time. */
+  reached: z.int().nonnegative(),
+  guarded: z.int().nonnegative(),
+});
+export type ExposureCount = Readonly<z.infer<typeof ExposureCount>>;
+
+/** How long the periods of a canary's counts are, in milliseconds. */
+export const CANARY_STEP_MS = 3_600_000;
+
+const COUNTS_MAX = 20_000;
+export const ExposureCounts = z.object({ format: z.literal(1), counts: z.array(ExposureCount).max(COUNTS_MAX) });
+export type ExposureCounts = z.infer<typeof ExposureCounts>;
+
+export const exposureCountsPrefix = (customer: string, salt: string) =>
+  `customers/${customer}/events/exposures/${salt}/`;
+export const exposureCountsKey = (customer: string, salt: string, shard: string) =>
+  `${exposureCountsPrefix(customer, salt)}${shard}.json`;
