@@ -4,6 +4,7 @@ import { createAdmission } from "./admission/admission.ts";
 import { createCustomerQuota } from "./admission/customer-quota.ts";
 import { type Caller, keyring } from "./auth.ts";
 import type { Bindings, Settings } from "./env.ts";
+import { choiceCache } from "./events/choice-cache.ts";
 import { popularItems } from "./events/popular-items.ts";
 import { shardLists } from "./events/shard-lists.ts";
 import type { PendingCalls } from "./live/counts.ts";
@@ -72,6 +73,7 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     /** Users of experiments whose exposure this isolate has stored. */
     exposed: new Set<string>(),
     popular: popularItems(pointerMs),
+    choices: choiceCache(pointerMs),
     scenarios: scenarios(pointerMs),
     changes,
     versions,

@@ -36,7 +36,7 @@ export const RankedItems = z.object({
     }),
   rank_id: z.string(),
   version: z.string(),
-  strategy: z.enum(["personalized", "session", "popular", "newest", "similar"]),
+  strategy: z.enum(["personalized", "session", "popular", "trending", "newest", "similar"]),
   scenario: z.string().nullable(),
   arm: z.string().nullable(),
   ignored_interactions: z.int(),

@@ -4,6 +4,7 @@ import { parseRankBody, parseRankQuery, parseSimilarBody, parseSimilarQuery } fr
 import { requireScope } from "./auth.ts";
 import { customerShards } from "./events/call-shards.ts";
 import { expose } from "./events/exposure-of-call.ts";
+import { liveChoicesOf } from "./events/live-choices.ts";
 import type { EdgeEnv, Isolate } from "./isolate.ts";
 import { type AnswerParts, answerParts } from "./rank-answer.ts";
 import { type Asked, byBody, byQuery, type ReadAsked, withScenario } from "./ranking/asked.ts";
@@ -43,10 +44,13 @@ async function answerRank(call: RankCall, isolate: Isolate, read: () => Promise<
         isolate,
         access,
       );
-      const { record, userHeaders } = await userOfCall(call, isolate, { loaded, parameters }, access);
+      const [{ record, userHeaders }, liveChoices] = await Promise.all([
+        userOfCall(call, isolate, { loaded, parameters }, access),
+        liveChoicesOf(parameters, loaded, { ...isolate, ...call }, access),
+      ]);
       const recordMs = waitedMs();
 
-      const ranked = await rankInTurn(call, isolate, { loaded, parameters, record }, access);
+      const ranked = await rankInTurn(call, isolate, { loaded, parameters, record, liveChoices }, access);
       const timing = `version;dur=${versionMs}, record;dur=${recordMs}, turn;dur=${waitedMs()}`;
 
       const headers = { ...changeHeaders, ...scenarioHeaders, ...userHeaders, "server-timing": timing };

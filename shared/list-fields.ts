@@ -36,13 +36,15 @@ export const SEEN_MEANING =
   "chosen before and may want again, by how often and how lately: the stored history, live events and the call's own `interactions`. " +
   "Nothing else is in the answer then, pinned items included. Default: exclude, but include with `item_ids`.";
 export const STRATEGY_MEANING =
-  "`popular` ranks popular items and `newest` the newest ones, whoever asks; the model names the time of items in " +
+  "`popular` ranks popular items, `trending` those whose part of all positive interactions has grown most in the last 48 hours over " +
+  "the 28 days before, live events included, and `newest` the newest ones, whoever asks. Growth is a lower bound, so that a few " +
+  "choices are no trend; behind items that have grown come popular ones. The model names the time of items in " +
   "`schema.item.created_at`. Default: `auto`.";
 
 /** The fields of a call for a list that is no list of similar items. */
 export const RankListFields = {
   seen: z.enum(["exclude", "include", "only"]).optional().meta({ description: SEEN_MEANING }),
-  strategy: z.enum(["auto", "popular", "newest"]).optional().meta({ description: STRATEGY_MEANING }),
+  strategy: z.enum(["auto", "popular", "trending", "newest"]).optional().meta({ description: STRATEGY_MEANING }),
 };
 
 type Fields = Readonly<Record<string, unknown>>;

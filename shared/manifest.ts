@@ -54,6 +54,7 @@ export const MEDIA_TYPES = {
   userValues: "application/vnd.shortlist.user-values",
   similarity: "application/vnd.shortlist.similarity",
   itemCounts: "application/vnd.shortlist.item-counts",
+  recentChoices: "application/vnd.shortlist.recent-choices",
 } as const;
 
 /** The only method that ignores the user. By this name, the edge knows that an answer is not personal. */
@@ -133,6 +134,8 @@ const ManifestObject = z.object({
   similarity: Descriptor.optional(),
   /** How often each item was chosen (shared/item-counts.ts). Absent in older versions; older readers ignore it. */
   item_counts: Descriptor.optional(),
+  /** For lists of trending items (shared/recent-choices.ts). Absent in older versions; older readers ignore it. */
+  recent_choices: Descriptor.optional(),
   /** The events that the model listens to, and how many of each shard this version has learnt. Absent: none. */
   events: z
     .object({

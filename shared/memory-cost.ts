@@ -34,9 +34,11 @@ const PIECES_BYTES = 6 * 1024 * 1024;
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 export function memoryCostOf(manifest: Manifest): MemoryCost {
-  const { model, catalog, attributes, users, user_values, similarity, item_count } = manifest;
+  const { model, catalog, attributes, users, user_values, similarity, recent_choices, item_count } = manifest;
   const weights = sum(model.weights.map(({ file }) => file.size));
-  const optional = [attributes, users?.directory, user_values, similarity].map((file) => file?.size ?? 0);
+  const optional = [attributes, users?.directory, user_values, similarity, recent_choices].map(
+    (file) => file?.size ?? 0,
+  );
   const decoded = optional.reduce((total, size) => total + size, catalog.size);
   return {
     heapBytes: Math.ceil(weights + GRAPH_FACTOR * model.graph.size + RUN_BYTES_PER_ITEM * item_count),

@@ -11,6 +11,7 @@ import { callValues, type ReferenceSources } from "./rank/reference-values.ts";
 import { popularityScores } from "./rank/score-scale.ts";
 import { shape } from "./rank/shape.ts";
 import { similarityScores } from "./rank/similar.ts";
+import { trendingScores } from "./rank/trending.ts";
 import type { History, KnownNames, Snapshot, UserRecord } from "./snapshot.ts";
 import { bestOf } from "./top-k.ts";
 
@@ -30,14 +31,17 @@ export type RankRequest = ReferenceSources & {
   readonly itemIds?: readonly ItemId[] | undefined;
   /** Absent: the list is in the order of the scores. */
   readonly shaping?: Shaping | undefined;
-  /** Ranks popular or the newest items, whoever asks. */
-  readonly strategy?: "popular" | "newest" | undefined;
+  /** Ranks popular, trending or the newest items, whoever asks. */
+  readonly strategy?: "popular" | "trending" | "newest" | undefined;
   /** What the answer has besides the items. */
   readonly wanted?: { readonly scores: boolean; readonly reasons: boolean } | undefined;
 };
 
+/** No history leads to such lists. */
+const IMPERSONAL: ReadonlySet<RankStrategy> = new Set(["popular", "trending", "newest"]);
+
 /** `personalized` means by the stored history or, without one, by the user's attribute values. */
-export type RankStrategy = "personalized" | "session" | "popular" | "newest" | "similar";
+export type RankStrategy = "personalized" | "session" | "popular" | "trending" | "newest" | "similar";
 
 export type RankAnswer = {
   readonly items: ItemIndex[];
@@ -88,7 +92,7 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const upToEnd = shaped?.items ?? bestOf(scores, offset + limit, isCandidate, among);
   const items = offset > 0 ? upToEnd.slice(offset) : upToEnd;
   const reasons = async () => {
-    if (strategy === "popular" || strategy === "newest" || again) return items.map(() => []); // no history led to the list
+    if (IMPERSONAL.has(strategy) || again) return items.map(() => []); // no history led to the list
     return reasonsFor(items, history, snapshot, shaping?.boosts.length ? undefined : scores);
   };
   return {
@@ -143,6 +147,7 @@ async function scoreOthers(
 ): Promise<Scored> {
   if (similarTo !== undefined) return scoreLikeness(session[0]!, snapshot);
   if (strategy === "newest") return scoreNewest(user, snapshot);
+  if (strategy === "trending") return scoreTrending(user, snapshot);
   return strategy === "popular" ? POPULAR : scoreForUser(user, snapshot);
 }
 
@@ -150,6 +155,13 @@ function scoreNewest({ nowSeconds }: UserState, snapshot: Snapshot): Scored {
   const scores = newestScores(snapshot, nowSeconds);
   snapshot.onTable?.(scores);
   return { ...POPULAR, scores, strategy: "newest" };
+}
+
+/** Where nothing has grown, the list is one of popular items. */
+function scoreTrending({ nowSeconds }: UserState, snapshot: Snapshot): Scored {
+  const { scores, isTrending } = trendingScores(snapshot, nowSeconds);
+  snapshot.onTable?.(scores);
+  return { ...POPULAR, scores, strategy: isTrending ? "trending" : "popular" };
 }
 
 /** Scores for what the user has chosen, and these items. */

@@ -2,6 +2,7 @@ import type { AttributeTable } from "./attributes.ts";
 import type { Filter } from "./filter/parse-filter.ts";
 import type { ItemId, ItemIdType, ItemIndex, UserId } from "./ids.ts";
 import type { SessionRules } from "./manifest.ts";
+import type { ChoiceCounts, LiveChoices } from "./recent-choices.ts";
 import type { Similarity } from "./similarity.ts";
 
 /** Positive interactions, oldest first: parallel arrays of one length. */
@@ -40,6 +41,10 @@ export type Snapshot = {
   readonly sessions?: SessionRules | undefined;
   /** The attribute that orders the newest items. */
   readonly itemCreatedAt?: string | undefined;
+  /** How often items were chosen lately, for trending ones. Absent in versions that were published without it. */
+  readonly recentChoices?: ChoiceCounts | null | undefined;
+  /** What was chosen since the version was trained, counted for this call. Absent: nothing is known. */
+  readonly liveChoices?: LiveChoices | undefined;
   /** Item attributes; null or absent if the version has none. */
   readonly attributes?: AttributeTable | null | undefined;
   /** Absent in versions that were published without it. */

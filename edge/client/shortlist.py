@@ -40,7 +40,7 @@ class BareRankFields(BareSimilarItemsFields, total=False):
     interactions: Sequence[Mapping[str, Id]]
     session_id: Id
     seen: Literal["exclude", "include", "only"]
-    strategy: Literal["auto", "popular", "newest"]
+    strategy: Literal["auto", "popular", "trending", "newest"]
     item_ids: Sequence[Id]
 
 

@@ -16,6 +16,7 @@ import type { CallMinute } from "../live/counts.ts";
 import { within } from "../reading/waiting.ts";
 import { writeLog } from "../request-log.ts";
 import { addCalls, callsFrom } from "./call-minutes.ts";
+import { countChoices } from "./count-choices.ts";
 import { countUsers } from "./count-users.ts";
 import { fileBytes, lastInFiles, nextFileEnd } from "./event-files.ts";
 import { EventMinutes } from "./event-minutes.ts";
@@ -28,6 +29,7 @@ import type {
   Exposure,
   ItemCount,
   LiveCounts,
+  ShardChoices,
   ShardPlace,
   ShardRpc,
   ShownExperiment,
@@ -59,7 +61,7 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
   readonly #tables = new ShardTables(this.ctx.storage.sql);
   readonly #minutes = new EventMinutes(this.#tables);
   readonly #fullUntilMs = new Map<UserId, number>();
-  readonly #counted = new Map<string, { readonly atMs: number; readonly counts: ItemCount[] }>(); // by types and limit
+  readonly #counted = new Map<string, { readonly atMs: number; readonly counts: unknown }>(); // by what was asked
   #failures = 0;
   #retryAtMs = 0;
 
@@ -97,11 +99,20 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
   }
 
   async popularItems(types: readonly string[], limit: number): Promise<ItemCount[]> {
-    const [key, nowMs] = [JSON.stringify([types, limit]), Date.now()];
+    return this.#countedOnce(JSON.stringify([types, limit]), () => countUsers(this.#tables, types, limit));
+  }
+
+  async choices(types: readonly string[], afterSeq: number, limit: number): Promise<ShardChoices> {
+    const count = (nowMs: number) => countChoices(this.#tables, { types, afterSeq, limit }, nowMs / 1000);
+    return this.#countedOnce(JSON.stringify([types, limit, afterSeq]), count);
+  }
+
+  #countedOnce<Counts>(key: string, count: (nowMs: number) => Counts): Counts {
+    const nowMs = Date.now();
     const known = this.#counted.get(key);
-    if (known && Math.abs(nowMs - known.atMs) < COUNTED_MS) return known.counts;
+    if (known && Math.abs(nowMs - known.atMs) < COUNTED_MS) return known.counts as Counts;
     if (this.#counted.size >= COUNTED_MAX) this.#counted.clear();
-    const counts = countUsers(this.#tables, types, limit);
+    const counts = count(nowMs);
     this.#counted.set(key, { atMs: nowMs, counts });
     return counts;
   }

@@ -83,6 +83,7 @@ function versionOfItems({ customer, modelName, meanings }: WaitingModel, items: 
     directory: null,
     userValues: null,
     similarity: null,
+    recentChoices: null,
     scorer: { score: async () => popularityScores(items.length), release: async () => {} },
   };
 }

@@ -5,6 +5,7 @@ import type { LiveEvent } from "../../shared/events/live-events.ts";
 import type { ExposureCount } from "../../shared/experiment/counts.ts";
 import type { RunningExperiment } from "../../shared/experiment/running.ts";
 import type { ItemId, UserId } from "../../shared/ids.ts";
+import type { Choices } from "../../shared/recent-choices.ts";
 import type { CallMinute, Counts } from "../live/counts.ts";
 import { callObject, type ObjectCall, type ObjectNamespace } from "../reading/call-object.ts";
 
@@ -22,6 +23,12 @@ export type Appended =
 
 /** How many users have had an event with the item. */
 export type ItemCount = { readonly item: ItemId; readonly users: number };
+
+/** How many users chose items in the last 48 hours and in the 28 days before: some items, and the sums of all. */
+export type ShardChoices = {
+  readonly totals: Choices;
+  readonly items: readonly (Choices & { readonly item: ItemId })[];
+};
 
 /** What a shard has stored lately. */
 export type LiveCounts = {
@@ -64,6 +71,8 @@ export type ShardRpc = {
   eventsOf(user: UserId, limit: number): Promise<StoredEvent[]>;
   /** The items with the most users among the newest events of these types, counted within the last second. */
   popularItems(types: readonly string[], limit: number): Promise<ItemCount[]>;
+  /** The choices by events of these types with higher numbers, for the items with the most recent ones. */
+  choices(types: readonly string[], afterSeq: number, limit: number): Promise<ShardChoices>;
   /** Removes the user's events, and drops those that arrive within the next hour. */
   erase(user: UserId): Promise<void>;
   /** Stores a user's first list of an experiment. Repeating it changes nothing. */

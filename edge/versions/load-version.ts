@@ -3,6 +3,7 @@ import { type AttributeTable, decodeAttributes } from "../../shared/attributes.t
 import { type Catalog, decodeCatalog } from "../../shared/catalog.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { blobKey, type Descriptor, type GoldenScores, Manifest, manifestKey } from "../../shared/manifest.ts";
+import { type ChoiceCounts, decodeRecentChoices } from "../../shared/recent-choices.ts";
 import { decodeSimilarity, type Similarity } from "../../shared/similarity.ts";
 import { isBeyond, type Snapshot } from "../../shared/snapshot.ts";
 import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
@@ -24,6 +25,7 @@ export type LoadedVersion = {
   readonly directory: UserDirectory | null;
   readonly userValues: UserValues | null;
   readonly similarity: Similarity | null;
+  readonly recentChoices: ChoiceCounts | null;
   readonly scorer: Scorer;
 };
 
@@ -77,7 +79,7 @@ async function readDecoded(
   manifest: Manifest,
   read: (file: Descriptor) => Promise<Uint8Array<ArrayBuffer>>,
 ): Promise<Decoded> {
-  const { catalog, attributes, users, user_values, similarity: similarityFile } = manifest;
+  const { catalog, attributes, users, user_values, similarity: similarityFile, recent_choices } = manifest;
   let largeFiles: Promise<unknown> = Promise.resolve();
   const decoded = async <Value>(file: Descriptor | null | undefined, decode: (bytes: Uint8Array) => Value) => {
     if (!file) return null;
@@ -85,22 +87,26 @@ async function readDecoded(
     if (file.size > PIECE_BYTES) largeFiles = reading;
     return decode(await reading);
   };
-  const [items, attributeTable, directory, userValues, similarity] = await Promise.all([
+  const [items, attributeTable, directory, userValues, similarity, recentChoices] = await Promise.all([
     decoded(catalog, decodeCatalog),
     decoded(attributes, decodeAttributes),
     decoded(users?.directory, decodeUserDirectory),
     decoded(user_values, decodeUserValues),
     decoded(similarityFile, decodeSimilarity),
+    decoded(recent_choices, decodeRecentChoices),
   ]);
-  const found = { catalog: items!, attributes: attributeTable, directory, userValues, similarity };
+  const found = { catalog: items!, attributes: attributeTable, directory, userValues, similarity, recentChoices };
   checkCounts(manifest, found);
   return found;
 }
 
-type Decoded = Pick<LoadedVersion, "catalog" | "attributes" | "directory" | "userValues" | "similarity">;
+type Decoded = Pick<
+  LoadedVersion,
+  "catalog" | "attributes" | "directory" | "userValues" | "similarity" | "recentChoices"
+>;
 
 function checkCounts(manifest: Manifest, found: Decoded): void {
-  const { catalog, attributes, directory, userValues, similarity } = found;
+  const { catalog, attributes, directory, userValues, similarity, recentChoices } = found;
   const check = (what: string, expected: unknown, actual: unknown) => {
     if (expected !== actual) throw new FormatError(`${what}: the manifest says ${expected}, the file ${actual}`);
   };
@@ -109,6 +115,7 @@ function checkCounts(manifest: Manifest, found: Decoded): void {
   if (attributes) check("attributes: items", manifest.item_count, attributes.itemCount);
   if (userValues) check("user values: items", manifest.item_count, userValues.itemCount);
   if (similarity) check("similarity: items", manifest.item_count, similarity.itemCount);
+  if (recentChoices) check("recent choices: items", manifest.item_count, recentChoices.itemCount);
   if (directory) check("user directory: items", manifest.item_count, directory.itemCount);
   if (directory) check("user directory: users", manifest.user_count, directory.userCount);
   if (directory) check("user directory: page files", manifest.users?.pages.length, directory.fileCount);

@@ -11,9 +11,10 @@ import type { LoadedVersion } from "./load-version.ts";
  * would fill the isolate's memory within seconds.
  */
 export function snapshotOf(
-  { manifest, catalog, newCount, attributes, isHidden, userValues, similarity, scorer, target }: LoadedVersion,
-  record?: UserRecord,
+  loaded: LoadedVersion,
+  { record, liveChoices }: { readonly record?: UserRecord | undefined } & Pick<Snapshot, "liveChoices"> = {},
 ): { readonly snapshot: Snapshot; readonly release: () => void } {
+  const { manifest, catalog, newCount, attributes, isHidden, userValues, scorer, target } = loaded;
   const leased: ArrayBufferView[] = [];
   const lease = <Table extends ArrayBufferView>(table: Table): Table => {
     leased.push(table);
@@ -35,7 +36,9 @@ export function snapshotOf(
       userRecord: async () => record,
       attributes,
       isHidden,
-      similarity,
+      similarity: loaded.similarity,
+      recentChoices: loaded.recentChoices,
+      liveChoices,
       onTable: lease,
       score: async (history) => lease(await scorer.score(history)),
       async scoreAt(history, items) {

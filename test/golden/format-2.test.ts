@@ -3,10 +3,11 @@ import { expect, test } from "vitest";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { countsIn } from "../../shared/item-counts.ts";
 import { FORMATS_READ, Manifest } from "../../shared/manifest.ts";
+import { decodeRecentChoices } from "../../shared/recent-choices.ts";
 import { decodeSimilarity } from "../../shared/similarity.ts";
 import { decodeUserValues } from "../../shared/user-values.ts";
 import { decodeUserRecords } from "../fixtures/user-page.ts";
-import { COUNTS, format2Files, ITEM_COUNT, SIMILARITY, USERS } from "./format-2.ts";
+import { CHOICES, COUNTS, format2Files, ITEM_COUNT, SIMILARITY, USERS } from "./format-2.ts";
 
 const folder = new URL("format-2/", import.meta.url).pathname;
 const frozen = (name: string) => new Uint8Array(readFileSync(folder + name));
@@ -51,6 +52,10 @@ test("item-counts.bin", () => {
       interactions,
       positives: COUNTS.positives[item],
     });
+});
+
+test("recent-choices.bin", () => {
+  expect(decodeRecentChoices(frozen("recent-choices.bin"))).toEqual(CHOICES);
 });
 
 test("the manifest is read as it was written", () => {

@@ -3,6 +3,7 @@ import type { ItemColumns } from "../../shared/known-names.ts";
 import { POPULARITY } from "../../shared/manifest.ts";
 import { unknownMethod } from "../learn/blends.ts";
 import type { Method, ServingBudget } from "../learn/model.ts";
+import { countRecentChoices } from "../learn/statistics/recent-choices.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
 import { codesOfUsers, type UserValueTable } from "../read/dataset/user-value-table.ts";
 import { dataForChoosing } from "./budget.ts";
@@ -151,7 +152,10 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const replay = (columns: ItemColumns) =>
     encodeReplay({
       ...{ ...columns, validation, positions, seed: input.seed },
-      served: { ...trial.served, values: byValues?.served },
+      served: {
+        ...{ ...trial.served, values: byValues?.served },
+        recentChoices: countRecentChoices(validation.split.train),
+      },
       userValues:
         values && refitUserValues(validation.train, { table: input.userValues!, choice: values, halfLifeDays }),
     });

@@ -6,8 +6,10 @@ import { encodeItemCounts } from "../../shared/item-counts.ts";
 import type { ItemColumns } from "../../shared/known-names.ts";
 import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES, type SessionRules } from "../../shared/manifest.ts";
 import { leastMemoryBytes } from "../../shared/memory-cost.ts";
+import { encodeRecentChoices } from "../../shared/recent-choices.ts";
 import type { ExportedModel } from "../learn/model.ts";
 import { openScorer } from "../learn/scoring/onnx-scorer.ts";
+import { countRecentChoices } from "../learn/statistics/recent-choices.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
 import { itemFiles } from "../read/dataset/item-files.ts";
 import { historiesOf, type UserHistories } from "../read/spool/user-histories.ts";
@@ -32,8 +34,8 @@ export type VersionInput = ItemColumns & {
   /** The file of attribute values (shared/user-values.ts); `users` has the codes. Absent: lists do not depend on users' attributes. */
   readonly userValues?: Uint8Array | undefined;
   /**
-   * Memory that an isolate has for versions. If it is too small, the version has no statistics for similar items, and lists of similar
-   * items contain more popular items. Absent: no limit.
+   * Memory that an isolate has for versions. If it is too small, the version has no statistics for similar items or no counts for
+   * trending ones, and such lists contain more popular items. Absent: no limit.
    */
   readonly edgeMemoryBytes?: number;
   /** Changes of items' values before this time, in epoch seconds, do not hold in the version. Absent: all hold. */
@@ -94,11 +96,17 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     ...(input.events && { events: input.events }),
     ...(input.userValues && { user_values: await addBytes(input.userValues, MEDIA_TYPES.userValues) }),
   };
-  const similarity = await versionFile(similarityFile, MEDIA_TYPES.similarity);
-  const whole = checkManifest({ ...necessary, similarity: similarity.descriptor });
-  const fits = leastMemoryBytes(whole) <= (input.edgeMemoryBytes ?? Number.POSITIVE_INFINITY);
-  if (fits) add(similarity);
-  const manifest = fits ? whole : checkManifest(necessary);
+  let manifest = checkManifest(necessary);
+  const addIfFits = async (name: "similarity" | "recent_choices", bytes: Uint8Array, mediaType: string) => {
+    const file = await versionFile(bytes, mediaType);
+    const larger = checkManifest({ ...manifest, [name]: file.descriptor });
+    if (leastMemoryBytes(larger) > (input.edgeMemoryBytes ?? Number.POSITIVE_INFINITY)) return;
+    add(file);
+    manifest = larger;
+  };
+  await addIfFits("similarity", similarityFile, MEDIA_TYPES.similarity);
+  const recentChoices = encodeRecentChoices(countRecentChoices(dataset));
+  await addIfFits("recent_choices", recentChoices, MEDIA_TYPES.recentChoices);
   return { version: await versionName(manifest), manifest, files: [...files.values()] };
 }
 

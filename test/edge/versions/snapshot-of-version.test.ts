@@ -8,7 +8,7 @@ const history = { items: [], agesDays: [] };
 
 test("all members come from the version, and the record from the caller", async () => {
   const record = { items: [], times: [], hasSeen: () => false };
-  const { snapshot } = snapshotOf(small, record);
+  const { snapshot } = snapshotOf(small, { record });
   expect(snapshot).toMatchObject({ version: "v1", itemCount: 2, itemIdType: "string", historyMax: 10 });
   expect(snapshot.idAt(1 as ItemIndex)).toBe("b");
   expect([...(await snapshot.score(history))]).toEqual([1, 2]);

@@ -1,5 +1,6 @@
 import type { Filter } from "../../../shared/filter/parse-filter.ts";
 import type { ItemId, ItemIndex } from "../../../shared/ids.ts";
+import type { ChoiceCounts } from "../../../shared/recent-choices.ts";
 import { isBeyond, type KnownNames, type Snapshot } from "../../../shared/snapshot.ts";
 import type { ExportedModel } from "../../learn/model.ts";
 import type { Scorer } from "../../learn/scoring/onnx-scorer.ts";
@@ -11,6 +12,8 @@ export type Served = {
   readonly historyMax: number;
   /** Ranks for users without a history by their attributes; absent: they get the popular items. */
   readonly values?: ServedValues | undefined;
+  /** How often items were chosen lately in the training part, for requests for trending ones. */
+  readonly recentChoices?: ChoiceCounts | undefined;
 };
 
 /** Scores of items by users' attribute values (shared/user-values.ts), and the values of each user of the training part. */
@@ -28,7 +31,7 @@ export type ServedValues = {
 export function offlineSnapshot(
   cases: EvaluationCases,
   scorer: Scorer,
-  { historyMax, values }: Omit<Served, "exported">,
+  { historyMax, values, recentChoices }: Omit<Served, "exported">,
   names: Partial<KnownNames> = {},
 ): Snapshot {
   return {
@@ -45,6 +48,7 @@ export function offlineSnapshot(
     },
     score: (history) => scorer.score(history),
     scoreByValues: values?.score,
+    recentChoices,
     isHidden: isBeyond(cases.listedCount ?? cases.itemCount, cases.itemCount),
     compileFilter(_query: Filter) {
       throw new Error("The offline evaluation does not filter by attributes.");

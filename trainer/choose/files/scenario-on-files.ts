@@ -1,6 +1,7 @@
 import { type ItemColumns, knownNames } from "../../../shared/known-names.ts";
 import type { Scenario } from "../../../shared/scenario.ts";
 import { samplePositions, seededRandom } from "../../learn/numerics/seeded-random.ts";
+import { countRecentChoices } from "../../learn/statistics/recent-choices.ts";
 import type { Dataset } from "../../read/dataset/dataset.ts";
 import { itemFiles } from "../../read/dataset/item-files.ts";
 import type { EvaluationCases } from "../evaluate/evaluation-cases.ts";
@@ -31,7 +32,8 @@ export async function scenarioOnFiles(
   { seed, includeSeen, memoryMbMax, signal }: Options,
 ): Promise<ScenarioResult> {
   const names = knownNames(itemFiles(train, columns));
-  const measurable = { cases, served, names, popularity: positivesOf(train) };
+  const withChoices = { ...served, recentChoices: countRecentChoices(train) };
+  const measurable = { cases, served: withChoices, names, popularity: positivesOf(train) };
   const some = samplePositions(positions.length, SCENARIO_LISTS_MAX, seededRandom(seed, 73));
   const options = { signal, memoryMbMax, includeSeen, positions: some.map((i) => positions[i]!) };
   return {

@@ -7,6 +7,7 @@ import { FormatError } from "../../../shared/assert.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { type ItemColumns, knownNames } from "../../../shared/known-names.ts";
 import { SessionRules } from "../../../shared/manifest.ts";
+import { decodeRecentChoices, encodeRecentChoices } from "../../../shared/recent-choices.ts";
 import { decodeUserValues } from "../../../shared/user-values.ts";
 import { seededRandom } from "../../learn/numerics/seeded-random.ts";
 import { itemFiles } from "../../read/dataset/item-files.ts";
@@ -45,6 +46,8 @@ const ReplayFile = z
     catalog: uint8s,
     attributes: uint8s.nullable(),
     userValues: uint8s.nullable(),
+    /** Counts of the training part (shared/recent-choices.ts). */
+    recentChoices: uint8s.optional(),
     /** Present for a model that learns from sessions. */
     sessions: SessionRules.optional(),
     popularity: uint32s, // [itemCount]
@@ -79,7 +82,7 @@ export type ReplayInput = ItemColumns & {
 export function encodeReplay({ validation, positions, served, userValues, seed, ...columns }: ReplayInput): Uint8Array {
   const { dataset, split } = validation;
   const { cases } = split;
-  const { exported, historyMax, values } = served;
+  const { exported, historyMax, values, recentChoices } = served;
   const kept = keptCases(cases, positions, { historyMax, seed });
   const codesOf = (at: number) => {
     const user = cases.userAt(at);
@@ -92,6 +95,7 @@ export function encodeReplay({ validation, positions, served, userValues, seed, 
     weights: exported.weights.map(({ path, bytes }) => ({ path, bytes })),
     ...itemFiles(dataset, columns),
     userValues: userValues ?? null,
+    ...(recentChoices && { recentChoices: encodeRecentChoices(recentChoices) }),
     ...(cases.sessions && { sessions: cases.sessions }),
     ...(cases.listedCount !== undefined && { listedCount: cases.listedCount }),
     popularity: positivesOf(split.train),
@@ -178,7 +182,12 @@ export function decodeReplay(bytes: Uint8Array): Measurable {
       userAt: (at) => at,
       ownerAt: (at) => owners[at]!,
     },
-    served: { exported: { graph, weights, truncation: "" }, historyMax, ...(values && { values }) },
+    served: {
+      exported: { graph, weights, truncation: "" },
+      historyMax,
+      ...(values && { values }),
+      ...(file.recentChoices && { recentChoices: decodeRecentChoices(file.recentChoices) }),
+    },
     names,
     popularity,
   };

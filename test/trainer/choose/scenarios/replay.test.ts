@@ -6,6 +6,7 @@ import { casesOfSessions, type EvaluationCases } from "../../../../trainer/choos
 import { encodePacked } from "../../../../trainer/choose/report/packed-value.ts";
 import { measureScenario } from "../../../../trainer/choose/scenarios/measure-scenario.ts";
 import { decodeReplay, encodeReplay } from "../../../../trainer/choose/scenarios/replay.ts";
+import { countRecentChoices } from "../../../../trainer/learn/statistics/recent-choices.ts";
 import { smallReplay } from "../../../fixtures/small-replay.ts";
 
 const { signal } = new AbortController();
@@ -87,6 +88,17 @@ test("a scenario's strategy is measured; what the held-out items cannot show is 
   const newest = await measureScenario(measurable, { limit: 5, strategy: "newest" }, { signal });
   expect(newest.left_out).toEqual([expect.stringContaining("schema.item.created_at")]);
   expect(newest.with).toEqual(newest.without);
+
+  const counts = countRecentChoices(validation.split.train);
+  const rising = { ...counts, items: Uint32Array.of(19), counts: counts.counts.slice(0, counts.edgesHours.length - 1) };
+  rising.counts.fill(0).fill(200, 0, 8);
+  const trendy = encodeReplay({
+    ...{ positions: validation.positions, userValues: undefined, itemIdColumn: "item_id", seed: 1 },
+    ...{ validation, served: { ...original, recentChoices: rising } },
+  });
+  const trending = await measureScenario(decodeReplay(trendy), { limit: 5, strategy: "trending" }, { signal });
+  expect(trending.left_out).toEqual([]);
+  expect(trending.with).not.toEqual(trending.without);
 
   const added: AttributeColumn = {
     name: "added",
