@@ -28,8 +28,16 @@ const RUN_BYTES_PER_ITEM = 12;
 /** Memory of a decoded file per byte: a view of its bytes, and small indices. */
 const DECODED_FACTOR = 1.25;
 
-/** Weights pass through JavaScript in pieces. At most this many bytes of them are there at a time. */
-const PIECES_BYTES = 6 * 1024 * 1024;
+const MEBIBYTE = 1024 * 1024;
+
+/**
+ * Weights pass through JavaScript in pieces. This many bytes of them are there at a time: all if they are few, and the fewer, the more of
+ * the isolate the weights take.
+ */
+export function passingBytes(weightBytes: number): number {
+  const [fewest, more] = [6 * MEBIBYTE, 16 * MEBIBYTE];
+  return weightBytes <= more ? weightBytes : weightBytes <= 4 * more ? more : fewest;
+}
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
@@ -43,7 +51,7 @@ export function memoryCostOf(manifest: Manifest): MemoryCost {
   return {
     heapBytes: Math.ceil(weights + GRAPH_FACTOR * model.graph.size + RUN_BYTES_PER_ITEM * item_count),
     scriptBytes: Math.ceil(DECODED_FACTOR * decoded),
-    loadingBytes: Math.min(weights, PIECES_BYTES),
+    loadingBytes: passingBytes(weights),
   };
 }
 

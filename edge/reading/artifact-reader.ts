@@ -38,8 +38,10 @@ export type ArtifactReader = {
    * The same file in pieces, from the first byte to the last. The digest is only checked at the end, so the pieces must not be trusted
    * before that. After a damaged cache entry, all pieces come again from the first. A piece is freed when the next one is requested, so
    * only one is in memory besides those being read. Throws ReadError, FormatError.
+   *
+   * @param passingBytes How many bytes are read at a time. Default: those of three pieces.
    */
-  pieces(key: string, descriptor: Descriptor): AsyncIterable<Piece>;
+  pieces(key: string, descriptor: Descriptor, passingBytes?: number): AsyncIterable<Piece>;
   /** Reads exactly these bytes of a file, and opens them. `open` checks them, and throws FormatError. Throws ReadError, FormatError. */
   range<Value>(key: string, range: ByteRange, open: (bytes: Uint8Array<ArrayBuffer>) => Value): Promise<Value>;
   /** The same reader with one deadline for all its reads. Without it, many slow reads could each meet their timeout. */
@@ -54,8 +56,8 @@ const JSON_BYTES_MAX = 65_536;
 const MS_PER_BYTE = 1000 / (4 * 1024 * 1024);
 /** Larger files are read in pieces of this size. */
 export const PIECE_BYTES = 2 * 1024 * 1024;
-/** Pieces that are read while one is in use. */
-const PIECES_AHEAD = 2;
+/** Bytes that are read at a time, with those in use. */
+const PASSING_BYTES = 3 * PIECE_BYTES;
 
 /**
  * @param timeoutMs Timeout of one read, without the time that the size of its body adds.
@@ -112,7 +114,7 @@ export function artifactReader(
     return value;
   };
 
-  async function* pieces(key: string, descriptor: Descriptor) {
+  async function* pieces(key: string, descriptor: Descriptor, passingBytes = PASSING_BYTES) {
     const { size } = descriptor;
     const [cached, missing]: [ByteRange[], ByteRange[]] = [[], []];
     const readPiece = async (range: ByteRange) => {
@@ -121,10 +123,10 @@ export function artifactReader(
       return bytes ?? readBucket(key, range, size);
     };
     try {
-      yield* verified(key, descriptor, readPiece);
+      yield* verified(key, descriptor, { readPiece, passingBytes });
     } catch (error) {
       if (!(error instanceof FormatError) || cached.length === 0) throw error;
-      yield* verified(key, descriptor, (range) => readBucket(key, range, size));
+      yield* verified(key, descriptor, { readPiece: (range) => readBucket(key, range, size), passingBytes });
       missing.push(...cached);
     }
     if (missing.length > 0) cache?.fill(key, missing, async (range) => (await bucket.get(key, { range }))!.body);
@@ -165,18 +167,19 @@ export function artifactReader(
   };
 }
 
+type Passing = {
+  readonly readPiece: (range: ByteRange) => Promise<Uint8Array<ArrayBuffer>>;
+  readonly passingBytes: number;
+};
+
 /** The pieces of a file, whose digest is checked after the last one. Each is freed when the next one is requested. */
-async function* verified(
-  key: string,
-  descriptor: Descriptor,
-  readPiece: (range: ByteRange) => Promise<Uint8Array<ArrayBuffer>>,
-): AsyncGenerator<Piece> {
+async function* verified(key: string, descriptor: Descriptor, passing: Passing): AsyncGenerator<Piece> {
   const hash = new crypto.DigestStream("SHA-256");
   hash.digest.catch(() => undefined); // it rejects when the caller stops reading
   const writer = hash.getWriter();
   let offset = 0;
   try {
-    for await (const bytes of inOrder(descriptor.size, readPiece)) {
+    for await (const bytes of inOrder(descriptor.size, passing)) {
       await writer.write(bytes);
       const { length } = bytes;
       yield { offset, bytes };
@@ -222,7 +225,8 @@ async function checkMd5({ key, checksums }: R2ObjectBody, bytes: Uint8Array<Arra
 }
 
 /** The pieces of a file in order. The next ones are read while one is in use. */
-async function* inOrder(size: number, readPiece: (range: ByteRange) => Promise<Uint8Array<ArrayBuffer>>) {
+async function* inOrder(size: number, { readPiece, passingBytes }: Passing) {
+  const aheadMax = Math.max(1, Math.ceil(passingBytes / PIECE_BYTES) - 1);
   const ahead: Promise<Uint8Array<ArrayBuffer>>[] = [];
   let next = 0;
   const readAhead = () => {
@@ -233,9 +237,8 @@ async function* inOrder(size: number, readPiece: (range: ByteRange) => Promise<U
   };
   readAhead();
   for (let piece = ahead.shift(); piece; piece = ahead.shift()) {
-    const bytes = await piece; // awaited before reading ahead, so that a wrong file causes only one read
-    while (next < size && ahead.length < PIECES_AHEAD) readAhead();
-    yield bytes;
+    while (next < size && ahead.length < aheadMax) readAhead();
+    yield await piece;
   }
 }
 

@@ -3,12 +3,13 @@ import { type AttributeTable, decodeAttributes } from "../../shared/attributes.t
 import { type Catalog, decodeCatalog } from "../../shared/catalog.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { blobKey, type Descriptor, type GoldenScores, Manifest, manifestKey } from "../../shared/manifest.ts";
+import { passingBytes } from "../../shared/memory-cost.ts";
 import { type ChoiceCounts, decodeRecentChoices } from "../../shared/recent-choices.ts";
 import { decodeSimilarity, type Similarity } from "../../shared/similarity.ts";
 import { isBeyond, type Snapshot } from "../../shared/snapshot.ts";
 import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../../shared/user-values.ts";
-import { type ArtifactReader, isUnreadable, PIECE_BYTES, parsed } from "../reading/artifact-reader.ts";
+import { type ArtifactReader, isUnreadable, PIECE_BYTES, type Piece, parsed } from "../reading/artifact-reader.ts";
 import type { ModelVersion } from "./live-pointers.ts";
 import { openScorer, type Scorer } from "./scorer.ts";
 
@@ -51,8 +52,12 @@ export async function loadVersion(
   const { model, item_count } = manifest;
   const keyOf = (file: Descriptor) => blobKey(target.customer, target.modelName, file.digest);
   const read = (file: Descriptor) => reader.file(keyOf(file), file);
+  const weightBytes = model.weights.reduce((sum, { file }) => sum + file.size, 0);
+  const passing = passingBytes(weightBytes);
   const weights = model.weights.map(({ path, file }) => {
-    return { path, size: file.size, pieces: () => reader.pieces(keyOf(file), file) };
+    const pieces = () => reader.pieces(keyOf(file), file, passing);
+    // Few weights are read at the same time as the graph, which says where they belong.
+    return { path, size: file.size, pieces: weightBytes <= passing ? begun(pieces) : pieces };
   });
   const [opening, decoding] = await Promise.allSettled([
     read(model.graph).then((graph) => opened(openScorer(graph, weights, item_count))),
@@ -119,6 +124,22 @@ function checkCounts(manifest: Manifest, found: Decoded): void {
   if (directory) check("user directory: items", manifest.item_count, directory.itemCount);
   if (directory) check("user directory: users", manifest.user_count, directory.userCount);
   if (directory) check("user directory: page files", manifest.users?.pages.length, directory.fileCount);
+}
+
+/** Begins to read now. The first call gets what is read, and a later one, after a failure, reads again. */
+function begun(pieces: () => AsyncIterable<Piece>): () => AsyncIterable<Piece> {
+  const iterator = pieces()[Symbol.asyncIterator]();
+  const first = iterator.next();
+  first.catch(() => undefined); // thrown to whoever takes it
+  let isTaken = false;
+  async function* rest() {
+    for (let next = await first; !next.done; next = await iterator.next()) yield next.value;
+  }
+  return () => {
+    if (isTaken) return pieces();
+    isTaken = true;
+    return rest();
+  };
 }
 
 /** Turns an error of the runtime into a FormatError: the graph is damaged. */

@@ -74,6 +74,21 @@ test("a new isolate with a warm cache reads only key, pointer, changes and erase
   await edge.inject(undefined);
 });
 
+test("where the cache has nothing, all files of a version are read at once", async () => {
+  await restart();
+  await edge.damageCache({ kind: "error" });
+  await edge.inject({ keys: "", kind: "slow", slowMs: 500 });
+  expect(await rank()).toEqual({ status: 200, items: RIGHT });
+  const reads = await edge.reads();
+  const { model, catalog } = version.manifest;
+  const files = [catalog, model.graph, ...model.weights.map(({ file }) => file)];
+  const startedMs = files.map(
+    ({ digest }) => reads.find(({ key }) => key === blobKey("acme", "shop", digest))!.startedMs,
+  );
+  expect(Math.max(...startedMs) - Math.min(...startedMs)).toBeLessThan(500);
+  await edge.inject(undefined);
+});
+
 test("an isolate that has idled makes the same single trip, and reads the record from the cache", async () => {
   await rank();
   await idle();

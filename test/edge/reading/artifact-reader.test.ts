@@ -66,10 +66,17 @@ test("one bit changed in the last piece of a large file is found", async () => {
   flipped[flipped.length - 1]! ^= 1;
   await expect(holding(flipped).reader.file("k", descriptorOf(MANY))).rejects.toThrow(/expected digest/);
 });
-test("a large file of another size is refused after one read", async () => {
+test("more of a file is read at a time if the caller has room for it", async () => {
+  const { reader, reads } = holding(MANY);
+  for await (const { offset } of reader.pieces("k", descriptorOf(MANY), MANY.length)) {
+    if (offset === 0) expect(reads.length).toBe(4);
+  }
+  expect(reads.length).toBe(4);
+});
+test("a large file of another size is refused, and not retried", async () => {
   const { reader, reads } = holding(MANY.subarray(0, -1));
   await expect(reader.file("k", descriptorOf(MANY))).rejects.toThrow("expected 6291461 bytes, found 6291460");
-  expect(reads.length).toBe(1);
+  expect(reads.length).toBe(3); // those that are read at a time
 });
 test("a file with one changed bit is refused by its digest, and not retried", async () => {
   const flipped = BYTES.slice();
