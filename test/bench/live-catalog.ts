@@ -131,7 +131,8 @@ async function write(run: Running, writer: number): Promise<void> {
     if (changes.length > 0) {
       const answer = await edges[0]!.call("/v0/models/scale/items", { method: "PATCH", key, body });
       if (answer.status === 200) for (const acknowledge of done) acknowledge(performance.now());
-      else if (answer.status === 503) tally.refused++; // it may be stored all the same
+      else if (answer.status === 503)
+        tally.refused++; // it may be stored all the same
       else context.fail(`a change was answered with ${answer.status}: ${await answer.text()}`);
     }
     tally.changes += changes.length;
