@@ -24,6 +24,7 @@ const types = () =>
     UserEvents: z.output<typeof answers.EventsOfUser>;
     ItemChange: z.input<typeof items.ItemChange>;
     ChangeCounts: z.output<typeof itemAnswers.ItemsAnswer>;
+    FoundItems: z.output<typeof itemAnswers.FoundItems>;
     ChangedItems: z.output<typeof itemAnswers.ChangedItems>;
     ShownItem: z.output<typeof itemAnswers.ShownItem>;
     Live: z.output<typeof answers.Live>;
@@ -65,6 +66,7 @@ export type Event = Types["Event"];
 export type UserEvents = Types["UserEvents"];
 export type ItemChange = Types["ItemChange"];
 export type ChangeCounts = Types["ChangeCounts"];
+export type FoundItems = Types["FoundItems"];
 export type ChangedItems = Types["ChangedItems"];
 export type ShownItem = Types["ShownItem"];
 export type Live = Types["Live"];

@@ -133,6 +133,7 @@ _EVENT_ATTEMPTS_MAX = 8
 _FIRST_WAIT_SECONDS = 0.25
 _POLL_SECONDS = 2.0
 _BATCH_EVENTS_MAX = 500
+_BATCH_CHANGES_MAX = 1000
 _BATCH_BYTES_MAX = 200_000
 
 
@@ -189,7 +190,7 @@ class Shortlist:
         """Stores events, up to 500 in a request. Retries send the same ids, so an event counts once."""
         given = [events] if isinstance(events, Mapping) else list(events)
         counts: EventCounts = {"accepted": 0, "duplicates": 0}
-        for batch in _batches([{"event_id": uuid.uuid4().hex, **event} for event in given]):
+        for batch in _batches([{"event_id": uuid.uuid4().hex, **event} for event in given], _BATCH_EVENTS_MAX):
             answer = self.call(
                 "POST",
                 "/v0/events",
@@ -203,9 +204,36 @@ class Shortlist:
         return counts
 
     def change_items(self, model: str, items: Iterable[ItemChange], *, timeout: float | None = None) -> ChangeCounts:
-        """Changes attributes of items or hides items, at most 1000: all of them or, if one is wrong, none."""
-        answer: Any = self.call("PATCH", f"{_path(model)}/items", {"items": list(items)}, timeout=timeout)
-        return answer
+        """
+        Changes attributes of items, hides or adds items, up to 1000 in a request. If one is wrong, its request stores none, and later
+        ones are not sent. `timeout` is that of a request.
+        """
+        total: Any = {"changed": 0, "ignored": 0}
+        for batch in _batches([dict(item) for item in items], _BATCH_CHANGES_MAX):
+            counts: Any = self.call("PATCH", f"{_path(model)}/items", {"items": batch}, timeout=timeout)
+            for name in ("changed", "ignored", "new"):
+                if name in counts:
+                    total[name] = total.get(name, 0) + counts[name]
+            if "placed" in counts:
+                total["placed"] = counts["placed"]
+        return total
+
+    def queue_item_changes(self, model: str) -> ItemChanges:
+        """Collects changes: `with shortlist.queue_item_changes("shop") as changes: changes.add({"item_id": "i3", "hidden": True})`."""
+        return ItemChanges(self, model)
+
+    def find_items(
+        self,
+        model: str,
+        *,
+        search: str | None = None,
+        retrieval: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> Json:
+        """Items whose id and texts have all words of `search`, and which pass `retrieval`; popular ones first."""
+        query = {"search": search, "retrieval": retrieval and json.dumps(retrieval), "limit": limit, "offset": offset}
+        return self.call("GET", f"{_path(model)}/items?{_search(query)}")
 
     def changed_items(self, model: str, *, limit: int | None = None, cursor: str | None = None) -> Json:
         """Changed and hidden items, in the order of their ids."""
@@ -418,6 +446,42 @@ class Shortlist:
         return (http.client.HTTPSConnection if is_secure else http.client.HTTPConnection)(self._url.netloc)
 
 
+class ItemChanges:
+    """
+    Changes of a model's items that wait to be sent: 1000 at a time, the others by `flush()` or at the end of the `with` block. What could
+    not be sent stays, so that `flush()` can be repeated. Threads may share it.
+    """
+
+    def __init__(self, client: Shortlist, model: str) -> None:
+        self._client = client
+        self._model = model
+        self._waiting: list[ItemChange] = []
+        self._lock = threading.Lock()
+
+    def add(self, change: ItemChange) -> None:
+        with self._lock:
+            self._waiting.append(change)
+            if len(self._waiting) >= _BATCH_CHANGES_MAX:
+                self._send()
+
+    def flush(self) -> None:
+        """Returns once all changes are stored."""
+        with self._lock:
+            self._send()
+
+    def _send(self) -> None:
+        if self._waiting:
+            self._client.change_items(self._model, self._waiting)
+            self._waiting = []
+
+    def __enter__(self) -> ItemChanges:
+        return self
+
+    def __exit__(self, failure: object, *_: object) -> None:
+        if failure is None:
+            self.flush()
+
+
 def _path(model: str) -> str:
     return f"/v0/models/{quote(model, safe='')}"
 
@@ -435,15 +499,15 @@ def _body(fields: Mapping[str, Any]) -> Json:
     return {name.rstrip("_"): value for name, value in fields.items() if value is not None}
 
 
-def _batches(events: Sequence[Json]) -> Iterable[list[Json]]:
+def _batches(entries: Sequence[Json], count_max: int) -> Iterable[list[Json]]:
     batch: list[Json] = []
     size = 0
-    for event in events:
-        length = len(json.dumps(event)) + 2
-        if batch and (len(batch) == _BATCH_EVENTS_MAX or size + length > _BATCH_BYTES_MAX):
+    for entry in entries:
+        length = len(json.dumps(entry)) + 2
+        if batch and (len(batch) == count_max or size + length > _BATCH_BYTES_MAX):
             yield batch
             batch, size = [], 0
-        batch.append(event)
+        batch.append(entry)
         size += length
     if batch:
         yield batch

@@ -1,43 +1,23 @@
-/** The client of the ranking service, for browsers, Workers, Node, Deno and Bun. At run time it imports nothing. */
-import type { CallOptions, ClientOptions, ModelQuery, PageQuery, TrainOptions, WaitOptions } from "./options.ts";
-import type * as api from "./requests-and-answers.ts";
+/** The client of the ranking service, for browsers, Workers, Node, Deno and Bun. It becomes one file. */
 import type {
-  Bare,
-  ChangeCounts,
-  ChangedItems,
-  Detailed,
-  ErrorCode,
-  Event,
-  ItemChange,
-  ItemId,
-  ProblemPart,
-  RankedItems,
-  RankRequest,
-  ShownItem,
-  SimilarItemsRequest,
-} from "./requests-and-answers.ts";
+  CallOptions,
+  CallRequest,
+  ClientOptions,
+  ModelQuery,
+  PageQuery,
+  SearchQuery,
+  TrainOptions,
+  WaitOptions,
+} from "./options.ts";
+import type * as api from "./requests-and-answers.ts";
+import type { Bare, Detailed, ItemId, RankedItems, RankRequest, SimilarItemsRequest } from "./requests-and-answers.ts";
+
+import { createQueue, type Queue } from "./send-queue.ts";
+import { errorOf, ShortlistError } from "./shortlist-error.ts";
 
 export type * from "./options.ts";
 export type * from "./requests-and-answers.ts";
-
-type CallRequest = CallOptions & {
-  /** Text is sent as it is. */
-  readonly body?: unknown;
-  /** Used if neither the call nor the client has a timeout. */
-  readonly defaultMs?: number;
-  readonly attemptsMax?: number;
-  /** False for a call that must not be sent again while it is unknown whether it took effect. */
-  readonly isRepeatable?: boolean;
-  /** Lets a browser finish the request after its page was left. */
-  readonly keepalive?: boolean;
-};
-
-type QueuedEvent = {
-  readonly json: string;
-  readonly bytes: number;
-  readonly onStored: () => void;
-  readonly onFailed: (error: unknown) => void;
-};
+export { ShortlistError };
 
 const RANK_MS = 10_000;
 const MANAGEMENT_MS = 40_000;
@@ -48,43 +28,19 @@ const EVENT_ATTEMPTS_MAX = 8;
 const FIRST_WAIT_MS = 250;
 const POLL_MS = 2000;
 const BATCH_EVENTS_MAX = 500;
-/** Less than the 64 KiB that a browser still sends for a page that was left. */
-const BATCH_BYTES_MAX = 60_000;
-const QUEUED_EVENTS_MAX = 10_000;
-
-/** A call that failed. */
-export class ShortlistError extends Error {
-  override readonly name = "ShortlistError";
-  readonly code: ErrorCode;
-  /** The HTTP status; 0 without an answer. */
-  readonly status: number;
-  /** The faults of the request with their places. */
-  readonly errors: readonly ProblemPart[];
-  readonly requestId: string | undefined;
-  readonly retryAfterSeconds: number | undefined;
-
-  constructor(code: ErrorCode, message: string, status = 0, options: ErrorOptions & Partial<ShortlistError> = {}) {
-    super(message, options);
-    this.code = code;
-    this.status = status;
-    this.errors = options.errors ?? [];
-    this.requestId = options.requestId;
-    this.retryAfterSeconds = options.retryAfterSeconds;
-  }
-}
+const BATCH_CHANGES_MAX = 1000;
 
 /** The calls of one edge with one key. In a Worker, make one for each request. */
 export class Shortlist {
   readonly #options: ClientOptions;
-  #queue: QueuedEvent[] = [];
-  #isSending = false;
+  readonly #queues = new Map<string, Queue>();
 
   constructor(options: ClientOptions) {
     this.#options = options;
     // A hidden page may never run again.
     const page = (globalThis as { document?: EventTarget & { visibilityState: string } }).document;
     page?.addEventListener("visibilitychange", () => {
-      if (page.visibilityState === "hidden") void this.#sendBatch();
+      if (page.visibilityState === "hidden") for (const queue of this.#queues.values()) void queue.sendBatch();
     });
   }
 
@@ -108,32 +64,42 @@ export class Shortlist {
    * Sends events. One request is under way at a time; the next one takes all events that were passed meanwhile. Resolves once they are
    * stored: the user's next rank call then knows them.
    */
-  async events(events: Event | readonly Event[]): Promise<void> {
-    const list = [events].flat() as Event[];
-    if (this.#queue.length + list.length > QUEUED_EVENTS_MAX)
-      throw new ShortlistError("queue_full", `More than ${QUEUED_EVENTS_MAX} events wait to be sent.`);
-    const stored = list.map((event) => {
-      // Retries send the same id, so that the event counts once.
-      const json = JSON.stringify({ ...event, event_id: event.event_id ?? randomId() });
-      const bytes = new TextEncoder().encode(json).length + 1;
-      return new Promise<void>((onStored, onFailed) => this.#queue.push({ json, bytes, onStored, onFailed }));
-    });
-    this.#startSending(this.#options.batchMs ?? 0);
-    await Promise.all(stored);
+  async events(events: api.Event | readonly api.Event[]): Promise<void> {
+    // Retries send the same id, so that the event counts once.
+    const list = ([events].flat() as api.Event[]).map((event) => ({
+      ...event,
+      event_id: event.event_id ?? randomId(),
+    }));
+    await this.#queueOf("POST", "/v0/events", "events", BATCH_EVENTS_MAX).add(list);
   }
 
   /** Changes attributes of items or hides items, at most 1000: all of them or, if one is wrong, none. */
-  changeItems(model: string, items: readonly ItemChange[], options?: CallOptions): Promise<ChangeCounts> {
+  changeItems(model: string, items: readonly api.ItemChange[], options?: CallOptions): Promise<api.ChangeCounts> {
     return this.call("PATCH", `${pathOf(model)}/items`, { ...options, body: { items } });
   }
 
+  /**
+   * Changes items like `events` sends events: one request of a model is under way at a time, and the next one takes what was passed
+   * meanwhile. A wrong change fails alone. Resolves once the changes are stored.
+   */
+  queueItemChanges(model: string, changes: api.ItemChange | readonly api.ItemChange[]): Promise<void> {
+    const queue = this.#queueOf("PATCH", `${pathOf(model)}/items`, "items", BATCH_CHANGES_MAX);
+    return queue.add([changes].flat() as api.ItemChange[]);
+  }
+
+  /** Items whose id and texts have all words of `search`, and which pass `retrieval`; popular ones first. */
+  findItems(model: string, { retrieval, ...query }: SearchQuery = {}, options?: CallOptions): Promise<api.FoundItems> {
+    const search = searchOf({ ...query, retrieval: retrieval && JSON.stringify(retrieval) });
+    return this.call("GET", `${pathOf(model)}/items?${search}`, options);
+  }
+
   /** Changed and hidden items, in the order of their ids. */
-  changedItems(model: string, query: PageQuery = {}, options?: CallOptions): Promise<ChangedItems> {
+  changedItems(model: string, query: PageQuery = {}, options?: CallOptions): Promise<api.ChangedItems> {
     return this.call("GET", `${pathOf(model)}/items?${searchOf({ changed: true, ...query })}`, options);
   }
 
   /** An item as rank calls see it. */
-  viewItem(model: string, itemId: ItemId, options?: CallOptions): Promise<ShownItem> {
+  viewItem(model: string, itemId: ItemId, options?: CallOptions): Promise<api.ShownItem> {
     return this.call("GET", `${pathOf(model)}/items/${encodeURIComponent(itemId)}`, options);
   }
 
@@ -305,40 +271,14 @@ export class Shortlist {
     throw errorOf(response, answer);
   }
 
-  #startSending(afterMs: number): void {
-    if (this.#isSending) return;
-    this.#isSending = true;
-    setTimeout(async () => {
-      while (this.#queue.length > 0) await this.#sendBatch();
-      this.#isSending = false;
-    }, afterMs);
-  }
-
-  async #sendBatch(): Promise<void> {
-    const batch = this.#takeBatch();
-    if (batch.length === 0) return;
-    const body = `{"events":[${batch.map(({ json }) => json)}]}`;
-    try {
-      const keepalive = "document" in globalThis;
-      await this.call("POST", "/v0/events", { body, keepalive, defaultMs: EVENTS_MS, attemptsMax: EVENT_ATTEMPTS_MAX });
-      for (const { onStored } of batch) onStored();
-    } catch (error) {
-      const refused = refusedEvents(error as ShortlistError);
-      for (const [at, { onFailed }] of batch.entries()) if (refused?.has(at) ?? true) onFailed(error);
-      // One wrong event refuses its whole request. The others are sent again.
-      this.#queue.unshift(...batch.filter((_, at) => refused && !refused.has(at)));
-      if (this.#queue.length > 0) this.#startSending(0);
-    }
-  }
-
-  #takeBatch(): QueuedEvent[] {
-    let [count, bytes] = [0, 0];
-    for (const event of this.#queue.slice(0, BATCH_EVENTS_MAX)) {
-      bytes += event.bytes;
-      if (count > 0 && bytes > BATCH_BYTES_MAX) break;
-      count++;
-    }
-    return this.#queue.splice(0, count);
+  #queueOf(method: string, path: string, name: string, countMax: number): Queue {
+    const known = this.#queues.get(path);
+    if (known) return known;
+    const request = { keepalive: "document" in globalThis, defaultMs: EVENTS_MS, attemptsMax: EVENT_ATTEMPTS_MAX };
+    const send = (list: string) => this.call(method, path, { ...request, body: `{"${name}":[${list}]}` });
+    const queue = createQueue(send, { countMax, batchMs: this.#options.batchMs ?? 0 });
+    this.#queues.set(path, queue);
+    return queue;
   }
 }
 
@@ -360,26 +300,6 @@ function jsonIn(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function errorOf({ status, headers }: Response, answer: unknown): ShortlistError {
-  const problem = (answer ?? {}) as { code?: string; detail?: string; errors?: ProblemPart[] };
-  const {
-    code = "unexpected_answer",
-    detail = `The answer has status ${status} and is no problem.`,
-    errors = [],
-  } = problem;
-  return new ShortlistError(code, detail, status, {
-    errors,
-    requestId: headers.get("x-request-id") ?? undefined,
-    retryAfterSeconds: Number(headers.get("retry-after")) || undefined,
-  });
-}
-
-/** The indices of the events that a request was refused for; undefined if it failed as a whole. */
-function refusedEvents({ errors }: ShortlistError): Set<number> | undefined {
-  const indices = (errors ?? []).flatMap(({ pointer }) => /^\/events\/(\d+)/.exec(pointer)?.[1] ?? []);
-  return indices.length > 0 ? new Set(indices.map(Number)) : undefined;
 }
 
 /** Ends early when the signal is aborted. */

@@ -40,7 +40,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   postEvents: { body: { events: [EVENT] }, method: "events" },
   viewUserEvents: { path: { user_id: "u17" }, method: "viewUserEvents" },
   changeItems: { path: MODEL, body: { items: [CHANGE] }, method: "changeItems" },
-  listItems: { path: MODEL, query: "changed=true", method: "changedItems" },
+  listItems: { path: MODEL, query: "search=lamp&limit=20", method: "findItems" },
   viewItem: { path: { ...MODEL, item_id: "i3" }, method: "viewItem" },
   createModel: { body: SPEC, method: "createModel" },
   listModels: { query: "limit=20", method: "listModels" },
@@ -108,25 +108,27 @@ export function typeScriptOf({ id }: Call): string | undefined {
 export function pythonOf({ id }: Call): string | undefined {
   const { method, path = {}, body, query } = EXAMPLES[id]!;
   if (!method) return undefined;
-  const named = isNamed(id) ? { ...body, ...Object.fromEntries(new URLSearchParams(query)) } : {};
+  const named = isNamed(id) ? { ...body, ...valuesIn(query) } : {};
   const { item_id, ...fields } = named as Record<string, unknown>;
   const first = isNamed(id) ? [...Object.values(path), ...(item_id === undefined ? [] : [item_id])] : argumentsOf(id);
   const args = Object.entries(fields).map(([name, value]) => {
-    const number = id === "listModels" ? Number(value) : value;
-    return `${name === "return" ? "return_" : name}=${asPython(number)}`;
+    return `${name === "return" ? "return_" : name}=${asPython(value)}`;
   });
   return `shortlist.${method.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}(${[...first.map(asPython), ...args].join(", ")})`;
 }
 
 /** Calls whose fields are arguments of their own in Python. */
-const isNamed = (id: string) => ["rankByBody", "similarByBody", "listModels"].includes(id);
+const isNamed = (id: string) => ["rankByBody", "similarByBody", "listModels", "listItems"].includes(id);
+
+/** The parameters of a query, with numbers. */
+const valuesIn = (query = ""): Record<string, string | number> =>
+  Object.fromEntries([...new URLSearchParams(query)].map(([name, value]) => [name, Number(value) || value]));
 
 function argumentsOf(id: string): unknown[] {
   const { path = {}, body, query } = EXAMPLES[id]!;
   if (id === "postEvents") return [EVENT];
   if (id === "changeItems") return [MODEL.model_name, [CHANGE]];
-  if (id === "listItems") return [MODEL.model_name];
-  const sent = query ? { limit: Number(new URLSearchParams(query).get("limit")) } : body;
+  const sent = query ? valuesIn(query) : body;
   return [...Object.values(path), ...(sent ? [sent] : [])];
 }
 

@@ -104,8 +104,14 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
   const change = { item_id: "i3", attributes: { price: 7 }, hidden: true };
   expect(await client.changeItems("shop", [change])).toEqual({ changed: 1, ignored: 0 });
   expect((await client.changedItems("shop", { limit: 1 })).items).toMatchObject([{ item_id: "i3", hidden: true }]);
+  expect(await client.findItems("shop", { search: "i3", retrieval: { price: 7 } })).toMatchObject({
+    items: [{ item_id: "i3", hidden: true, changed: ["price"] }],
+    total: 1,
+  });
   expect((await client.viewItem("shop", "i3")).attributes.price).toMatchObject({ value: 7, source: 30 });
   expect(await client.rank("shop", { pinned: ["i3"] })).not.toContain("i3");
+  await client.queueItemChanges("shop", { item_id: "i3", attributes: { price: 8 } });
+  expect((await client.viewItem("shop", "i3")).attributes.price!.value).toBe(8);
   expect(await client.changeItems("shop", [{ item_id: "i3", attributes: null, hidden: false }])).toMatchObject({
     changed: 1,
   });
@@ -161,7 +167,12 @@ test.skipIf(!hasPython)(`the Python client makes every call${UNLESS_SKIPPED}`, {
 
 test("the client runs in a Worker", async () => {
   await service.edge.publish({ modelName: "published" });
-  const { outputFiles } = buildSync({ entryPoints: ["edge/client/shortlist.ts"], format: "esm", write: false });
+  const { outputFiles } = buildSync({
+    entryPoints: ["edge/client/shortlist.ts"],
+    bundle: true,
+    format: "esm",
+    write: false,
+  });
   const worker = new Miniflare({
     workers: [
       {

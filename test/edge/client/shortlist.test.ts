@@ -1,7 +1,6 @@
 /** How the client treats failures and batches events. test/system/clients.test.ts calls the real service. */
-import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
-import { transform } from "esbuild";
+import { build } from "esbuild";
 import { afterEach, expect, expectTypeOf, test, vi } from "vitest";
 import {
   type ItemId,
@@ -235,9 +234,48 @@ test("a training is waited for, and its failure thrown", async () => {
   expect(await failureOf(failed.client.waitForTraining("shop"))).toMatchObject({ code: "no_rows" });
 });
 
+test("queued changes of items are sent like events, those of each model in requests of their own", async () => {
+  const { client, sent } = clientWith([ok({ changed: 1, ignored: 0 })]);
+  const hide = (item_id: string) => ({ item_id, hidden: true });
+  await Promise.all([
+    client.queueItemChanges("shop", hide("i1")),
+    client.queueItemChanges("shop", [hide("i2"), hide("i1")]),
+    client.queueItemChanges(
+      "books",
+      Array.from({ length: 1001 }, (_, i) => hide(`b${i}`)),
+    ),
+  ]);
+  expect(sent.map(({ url, init }) => `${init.method} ${url}`)).toEqual([
+    "PATCH http://edge/v0/models/shop/items",
+    ...Array(2).fill("PATCH http://edge/v0/models/books/items"),
+  ]);
+  const items = sent.map(({ init }) => (JSON.parse(init.body as string) as { items: object[] }).items);
+  expect(items.map(({ length }) => length)).toEqual([3, 1000, 1]);
+  expect(items[0]).toEqual([hide("i1"), hide("i2"), hide("i1")]);
+});
+
+test("one wrong change fails alone", async () => {
+  const errors = [{ pointer: "/items/0/attributes/colour", code: "unknown_attribute", message: "is not an attribute" }];
+  const { client, sent } = clientWith([problem(400, "unknown_attribute", { errors }), ok({ changed: 1, ignored: 0 })]);
+  const wrong = client.queueItemChanges("shop", { item_id: "i1", attributes: { colour: "red" } });
+  await Promise.all([failureOf(wrong), client.queueItemChanges("shop", { item_id: "i2", hidden: true })]);
+  expect(sent.map(({ init }) => init.body)).toHaveLength(2);
+});
+
+test("a search sends its filter as JSON text", async () => {
+  const { client, sent } = clientWith([ok({ items: [], total: 0, version: "v" })]);
+  await client.findItems("shop", { search: "red lamp", retrieval: { price: { $lt: 9 } }, limit: 5 });
+  const { pathname, searchParams } = new URL(sent[0]!.url);
+  expect([pathname, Object.fromEntries(searchParams)]).toEqual([
+    "/v0/models/shop/items",
+    { search: "red lamp", retrieval: '{"price":{"$lt":9}}', limit: "5" },
+  ]);
+});
+
 test("it is at most 4 kB for a browser", async () => {
-  const source = readFileSync("edge/client/shortlist.ts", "utf8");
-  const { code } = await transform(source, { loader: "ts", minify: true, format: "esm" });
+  const entryPoints = ["edge/client/shortlist.ts"];
+  const { outputFiles } = await build({ entryPoints, bundle: true, minify: true, format: "esm", write: false });
+  const code = outputFiles[0]!.text;
   expect(code).not.toContain("import");
   expect(gzipSync(code).length).toBeLessThan(4000);
 });
