@@ -96,7 +96,14 @@ export const MANAGEMENT_CALLS: readonly Call[] = [
       answer(201, ModelRecord, "The new model's record. The header Location has its address."),
       answer(200, DryRun, "The findings of a dry run. Nothing is created."),
     ],
-    problems: [...BODY_FAULTS, "model_exists", "idempotency_conflict", "quota_exceeded", "overloaded"],
+    problems: [
+      ...BODY_FAULTS,
+      "model_exists",
+      "idempotency_conflict",
+      "quota_exceeded",
+      "overloaded",
+      "version_not_found",
+    ],
   },
   {
     ...at("get", "/v0/models", "listModels"),
@@ -132,7 +139,7 @@ export const MANAGEMENT_CALLS: readonly Call[] = [
     scope: "manage",
     body: required(Patch),
     answers: [RECORD],
-    problems: [...BODY_FAULTS, "model_not_found", "model_busy"],
+    problems: [...BODY_FAULTS, "model_not_found", "model_busy", "version_not_found", "experiment_too_large"],
   },
   {
     ...at("delete", "/v0/models/{model_name}", "deleteModel"),

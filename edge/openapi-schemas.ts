@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { RANK_LIMIT_MAX } from "../shared/api.ts";
 import { Canary, CanaryState } from "../shared/experiment/canary.ts";
+import { Holdout } from "../shared/experiment/holdout.ts";
 import { ID_BYTES_MAX } from "../shared/ids.ts";
 import { ModelStatus } from "../shared/live-pointer.ts";
 import { AttributeDescription, ModelRecord } from "../shared/model-record.ts";
@@ -92,6 +93,7 @@ export const Patch = z.strictObject({
   items_lag_hours: ItemsLagHours.nullable().optional(),
   objective: Objective.nullable().optional(),
   canary: Canary.nullable().optional(),
+  holdout: Holdout.nullable().optional(),
 });
 export const Scenarios = z.object({ scenarios: z.array(z.object({ name: z.string() })) });
 export const EventsAnswer = z.object({ accepted: z.int(), duplicates: z.int() });

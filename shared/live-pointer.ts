@@ -24,6 +24,8 @@ export const LivePointer = z
     /** The new version that serves a share of the users, and the one that waits for its end. */
     canary: RunningCanary.optional(),
     next_canary: NextCanary.optional(),
+    /** The users who lastingly do without the model, as the first arm, and those whom they are compared with. */
+    holdout: RunningExperiment.optional(),
     /** The scenario of calls that name none. */
     default_scenario: z.string().max(63).optional(),
     /** RFC 3339 UTC. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Canary, CanaryState } from "./experiment/canary.ts";
+import { Earnings, Holdout } from "./experiment/holdout.ts";
 import { Label } from "./label.ts";
 import { ModelStatus } from "./live-pointer.ts";
 import { ModelSchema, Objective } from "./model-spec.ts";
@@ -98,6 +99,7 @@ export const ModelRecord = z.strictObject({
   items_lag_hours: z.number().optional(),
   objective: Objective.optional(),
   canary: Canary.optional(),
+  holdout: Holdout.optional(),
   version: z.string().nullable(),
   item_id_type: z.enum(["string", "integer"]).nullable(),
   training: z.strictObject({
@@ -119,6 +121,10 @@ export const ModelRecord = z.strictObject({
   failure: Failure.nullable(),
   last_canary: CanaryState.nullable().meta({
     description: "The version that serves a share of the users now, or that did so last. Null without one.",
+  }),
+  earnings: Earnings.nullable().meta({
+    description:
+      "What the model earns in all, by the users who are held out. It is counted every hour. Null without `holdout`.",
   }),
 });
 export type ModelRecord = z.infer<typeof ModelRecord>;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { IGNORABLE } from "./evaluation-report.ts";
 import { EventMeanings } from "./events/event.ts";
 import { Canary } from "./experiment/canary.ts";
+import { Holdout } from "./experiment/holdout.ts";
 import { FeatureType } from "./feature-type.ts";
 import { NULL_WORDS } from "./ids.ts";
 import { Column, Label } from "./label.ts";
@@ -216,6 +217,7 @@ const SpecFields = z.strictObject({
   items_lag_hours: ItemsLagHours.optional(),
   objective: Objective.optional(),
   canary: Canary.optional(),
+  holdout: Holdout.optional(),
 });
 
 /** The body of `POST /v0/models`. Stored specifications are not checked again, since they may be older than these rules. */

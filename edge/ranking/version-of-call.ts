@@ -40,7 +40,7 @@ export async function leaseVersion(
   const target = await liveVersion(call, isolate, access);
   if (target.live !== null) {
     const { versions, reader } = isolate; // a load has a deadline of its own, since other calls wait for it too
-    const choice = choiceOf(target, sent);
+    const choice = choiceOf(target, sent, access.startedMs);
     const wanted = targetOf(target, choice);
     const lease = await versions.lease(wanted, { ...access, reader, log: writeLog }, access.untilMs);
     const isWanted = lease.loaded.target.live.version === wanted.live.version; // or another one, while this one is loaded

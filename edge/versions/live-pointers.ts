@@ -23,6 +23,8 @@ export type LiveVersion = ModelVersion & {
   readonly experiment?: RunningExperiment | undefined;
   /** A new version that serves a share of the users. */
   readonly canary?: RunningCanary | undefined;
+  /** The users who lastingly do without the model, and those whom they are compared with. */
+  readonly holdout?: RunningExperiment | undefined;
   /** The scenario of calls that name none. */
   readonly defaultScenario?: string | undefined;
 };
@@ -79,17 +81,10 @@ export function livePointers(cacheMs: number, onModelGone: OnModelGone = () => {
         .catch(unreadableAs("artifact_unavailable", "Which version of the model is live cannot be read right now"));
       if (!pointer?.live) onModelGone({ customer, modelName }, access);
       if (pointer === undefined || pointer.status === "DESTROYING") throw notFound(modelName);
-      const {
-        status,
-        live,
-        events,
-        experiment,
-        canary,
-        default_scenario: defaultScenario,
-        readAtMs: confirmedMs,
-      } = pointer;
+      const { status, live, events, experiment, canary, holdout, default_scenario: defaultScenario } = pointer;
+      const running = { experiment, canary, holdout, defaultScenario };
       if (status === "ACTIVE" && live !== null)
-        return { customer, modelName, live, confirmedMs, experiment, canary, defaultScenario };
+        return { customer, modelName, live, confirmedMs: pointer.readAtMs, ...running };
       if (events === undefined) throw notActive(modelName, status);
       return { customer, modelName, live: null, meanings: events.meanings, notActive: notActive(modelName, status) };
     },

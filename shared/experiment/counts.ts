@@ -20,6 +20,8 @@ export type ExposureCount = Readonly<z.infer<typeof ExposureCount>>;
 
 /** How long the periods of a canary's counts are, in milliseconds. */
 export const CANARY_STEP_MS = 3_600_000;
+/** Those of a holdout: nobody looks at its hours. */
+export const HOLDOUT_STEP_MS = 24 * CANARY_STEP_MS;
 
 const COUNTS_MAX = 20_000;
 export const ExposureCounts = z.object({ format: z.literal(1), counts: z.array(ExposureCount).max(COUNTS_MAX) });

@@ -53,13 +53,18 @@ export const NextCanary = RunningCanary.pick({ share: true, hours: true, goal: t
 });
 export type NextCanary = z.infer<typeof NextCanary>;
 
+type Lasting = {
+  readonly experiment?: RunningExperiment | undefined;
+  readonly holdout?: RunningExperiment | undefined;
+  readonly default_scenario?: string | undefined;
+};
+
 /** What of a pointer stays when another version goes live. A canary ends. */
-export const keptBy = <
-  Pointer extends { experiment?: RunningExperiment | undefined; default_scenario?: string | undefined },
->({
-  experiment,
-  default_scenario,
-}: Pointer) => ({ ...(experiment && { experiment }), ...(default_scenario !== undefined && { default_scenario }) });
+export const keptBy = ({ experiment, holdout, default_scenario }: Lasting) => ({
+  ...(experiment && { experiment }),
+  ...(holdout && { holdout }),
+  ...(default_scenario !== undefined && { default_scenario }),
+});
 
 /** The arm of a user, or of an anonymous caller's session; undefined for a user outside the experiment. */
 export function armOf({ salt, arms }: Pick<RunningExperiment, "salt" | "arms">, unit: string): RunningArm | undefined {

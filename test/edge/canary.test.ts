@@ -1,7 +1,9 @@
-/** A canary through a real edge and a real trainer. */
+/** A canary and a holdout through a real edge and a real trainer. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { forEachConcurrently } from "../../shared/concurrently.ts";
+import { armOf } from "../../shared/experiment/running.ts";
 import type { ModelRecord } from "../../shared/model-record.ts";
+import { readLivePointer } from "../../trainer/store/live-pointer-swap.ts";
 import { startWholeService, type WholeService } from "../fixtures/whole-service.ts";
 
 const MODEL = "/v0/models/shop";
@@ -91,4 +93,46 @@ test("an experiment and a canary divide users independently, and whose arm has a
   expect([...seen.keys()].sort()).toEqual([`before ${canary}`, `now ${live}`, `now ${next}`].sort());
   expect([...seen.values()].every((count) => count > 8)).toBe(true);
   await call("DELETE", `${MODEL}/experiment`);
+});
+
+test("users who are held out get popular items, take no other part, and show what the model earns", async () => {
+  const holdout = { share: 0.05, goal: CANARY.goal };
+  const unknown = await call("PATCH", MODEL, { holdout: { ...holdout, version: "20200101T000000000Z-00000000" } });
+  expect([unknown.status, (unknown.body as unknown as { code: string }).code]).toEqual([404, "version_not_found"]);
+  expect((await call("PATCH", MODEL, { holdout: { ...holdout, share: 0.2 } })).status).toBe(400);
+  const { body } = await call("PATCH", MODEL, { holdout });
+  expect(body.holdout).toEqual(holdout);
+  const ref = { customer: "acme", modelName: "shop" };
+  const running = await vi.waitFor(async () => {
+    const { pointer } = (await readLivePointer(service.edge.store, ref))!;
+    expect(pointer.holdout).toBeDefined();
+    return pointer.holdout!;
+  }, 10_000);
+  const of = (name: string) =>
+    Array.from({ length: 2000 }, (_, i) => `h${i}`)
+      .filter((user) => armOf(running, user)?.name === name)
+      .slice(0, 30);
+  const [held, compared] = [of("holdout"), of("model")];
+  const arms = [
+    { name: "now", share: 0.5 },
+    { name: "before", share: 0.5, version: canary },
+  ];
+  await call("PUT", `${MODEL}/experiment`, { name: "second", arms, goal: CANARY.goal });
+  const interactions = [{ item_id: "i1" }];
+  await forEachConcurrently([...held, ...compared], 8, async (user_id) => {
+    const { headers } = await rank({ user_id, interactions });
+    const isHeld = held.includes(user_id);
+    expect(headers.get("x-rank-strategy")).toBe(isHeld ? "popular" : "session");
+    expect(headers.get("x-arm") === "holdout").toBe(isHeld);
+  });
+  const events = compared.map((user_id) => ({ user_id, item_id: "i1", type: "purchase" }));
+  await call("POST", "/v0/events", { events });
+  const count = (exposed: number, reached: number) => ({ exposed, reached, rate: reached / exposed });
+  await vi.waitFor(
+    async () => {
+      const { earnings } = await settled();
+      expect(earnings).toMatchObject({ holdout: count(30, 0), model: count(30, 30), lift: null, problem: null });
+    },
+    { timeout: 30_000, interval: 1000 },
+  );
 });

@@ -1,15 +1,13 @@
 /** Canaries in the live pointer. */
-import { BUCKETS } from "../../shared/experiment/buckets.ts";
 import type { Canary, CanaryState } from "../../shared/experiment/canary.ts";
 import { type ExposureCount, ExposureCounts, exposureCountsPrefix } from "../../shared/experiment/counts.ts";
 import type { NextCanary, RunningCanary } from "../../shared/experiment/running.ts";
 import type { LivePointer } from "../../shared/live-pointer.ts";
 import type { Live } from "../../shared/manifest.ts";
+import { bucketsBeside } from "./control-buckets.ts";
 import type { ModelRef } from "./live-pointer-swap.ts";
 import { type ObjectStore, storedJson } from "./object-store.ts";
 
-/** The users whom a canary's are compared with are at most this many times as many: more would hardly narrow the interval. */
-const CONTROL_TIMES = 4;
 const HOUR_MS = 3_600_000;
 
 type Begin = { readonly salt: string; readonly nowMs: number };
@@ -22,18 +20,17 @@ export const nextCanary = ({ share, hours, goal, guard }: Canary, version: Live)
 /** The pointer with the version as its canary. */
 export function withCanary(pointer: LivePointer, next: NextCanary, { salt, nowMs }: Begin): LivePointer {
   const { version, share, hours, goal, guard } = next;
-  const control = Math.min(1 - share, CONTROL_TIMES * share);
-  const [ofControl, ofCanary] = [Math.round(control * BUCKETS), Math.round(share * BUCKETS)];
+  const { own, control, controlShare } = bucketsBeside(share);
   const arm = { version: null, scenario: null, strategy: null };
   const canary: RunningCanary = {
     ...{ name: "canary", salt, share, hours, goal, guard },
     started_at: new Date(nowMs).toISOString(),
     ends_at: new Date(nowMs + hours * HOUR_MS).toISOString(),
     arms: [
-      { ...arm, name: "live", buckets: [[0, ofControl]] },
-      { ...arm, name: "canary", buckets: [[ofControl, ofControl + ofCanary]], version },
+      { ...arm, name: "live", buckets: control },
+      { ...arm, name: "canary", buckets: own, version },
     ],
-    revisions: [{ live: control, canary: share }],
+    revisions: [{ live: controlShare, canary: share }],
   };
   const { next_canary: _, ...rest } = pointer;
   return { ...rest, canary, updated_at: new Date(nowMs).toISOString() };

@@ -6,11 +6,12 @@ import type { ObjectStore } from "./object-store.ts";
 import { readManifest } from "./versions.ts";
 
 /** The versions that a pointer names, without the one that waits. */
-export const servingVersions = ({ live, experiment, canary }: LivePointer): string[] => [
+export const servingVersions = ({ live, experiment, canary, holdout }: LivePointer): string[] => [
   ...new Set(
-    [live, ...[experiment, canary].flatMap((running) => running?.arms.map(({ version }) => version) ?? [])].flatMap(
-      (version) => version?.version ?? [],
-    ),
+    [
+      live,
+      ...[experiment, canary, holdout].flatMap((running) => running?.arms.map(({ version }) => version) ?? []),
+    ].flatMap((version) => version?.version ?? []),
   ),
 ];
 

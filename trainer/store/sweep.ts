@@ -64,7 +64,7 @@ export async function sweep(store: ObjectStore, model: ModelRef, options: SweepO
   return [...manifests, ...unnamed];
 }
 
-/** Ends the experiment, the canary and the waiting one where they need one of these versions. */
+/** Ends the experiment, the canary, the waiting one and the holdout where they need one of these versions. */
 async function endNeeding(
   store: ObjectStore,
   model: ModelRef,
@@ -75,11 +75,12 @@ async function endNeeding(
     running?.arms.every(({ version }) => version === null || !spent.has(version.version));
   await changeLivePointer(store, model, (current) => {
     if (current === undefined) return undefined;
-    const { experiment, canary, next_canary, ...rest } = current;
+    const { experiment, canary, holdout, next_canary, ...rest } = current;
     return {
       ...rest,
       ...(stays(experiment) && { experiment }),
       ...(stays(canary) && { canary }),
+      ...(stays(holdout) && { holdout }),
       ...(next_canary && !spent.has(next_canary.version.version) && { next_canary }),
       updated_at: new Date(nowMs).toISOString(),
     };

@@ -15,6 +15,7 @@ export const ModelPatch = z.strictObject({
   items_lag_hours: z.unknown().optional(), // checked with the whole spec
   objective: z.unknown().optional(), // checked with the whole spec
   canary: z.unknown().optional(), // checked with the whole spec
+  holdout: z.unknown().optional(), // checked with the whole spec
 });
 
 /** Errors never show a connector's configuration: a password may be in the wrong place of it. */

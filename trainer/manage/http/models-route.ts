@@ -13,6 +13,8 @@ import { Problem } from "../../../shared/problem.ts";
 import { withoutSecrets } from "../../log/redaction.ts";
 import { checkConnectorConfig } from "../../read/connectors/connector-config.ts";
 import { secretPrefixOf } from "../../settings.ts";
+import { checkHoldout } from "../../store/holdouts.ts";
+import type { ModelRef } from "../../store/live-pointer-swap.ts";
 import { readManifest, versionNames } from "../../store/versions.ts";
 import * as actions from "../models/model-actions.ts";
 import { checkSchedule, ScheduleError } from "../models/schedule.ts";
@@ -54,6 +56,7 @@ export function modelRoutes(context: RoutesContext): readonly Route[] {
   };
   const change = async (c: Context<AppEnv>) => {
     const patch = parseWith(ModelPatch, bodyOf(c), HIDE_SOURCES);
+    if (patch.holdout) await requireHoldout(revisedSpec(await find(c), patch, context), refOf(c), context);
     return c.json(record(await actions.changeModel(context, refOf(c), (model) => revisedSpec(model, patch, context))));
   };
   const destroy = async (c: Context<AppEnv>) => {
@@ -110,6 +113,7 @@ async function create(c: Context<AppEnv>, context: RoutesContext): Promise<Respo
   const spec = parseWith(ModelSpec, bodyOf(c), HIDE_SOURCES);
   checkScheduleOf(spec, context);
   checkConnectors(spec, customer);
+  await requireHoldout(spec, { customer, modelName: spec.model_name }, context);
   if (dry) return c.json(await context.dryRuns.run(spec, customer, c.req.raw.signal));
   const { model, isReplay } = await actions.createModel(context, { customer, spec, request: requestOf(c) });
   // With the pointer written, a rank call that follows is answered with model_not_active instead of model_not_found.
@@ -133,6 +137,12 @@ function revisedSpec({ spec, customer }: Model, patch: z.infer<typeof ModelPatch
   if (next.train_schedule !== spec.train_schedule) checkScheduleOf(next, context);
   if (patch.connector_configs !== undefined) checkConnectors(next, customer);
   return next;
+}
+
+/** Throws Problem version_not_found, experiment_too_large. */
+async function requireHoldout({ holdout }: ModelSpec, model: ModelRef, context: RoutesContext): Promise<void> {
+  const { store, nowMs, edgeMemoryBytes } = context;
+  if (holdout) await checkHoldout(store, model, holdout, { nowMs: nowMs(), edgeMemoryBytes });
 }
 
 function checkConnectors({ connector_configs }: ModelSpec, customer: string): void {
@@ -221,6 +231,7 @@ function recordOfModel(model: Model, edgeUrl: string): ModelRecord {
     ...(spec.items_lag_hours !== undefined && { items_lag_hours: spec.items_lag_hours }),
     ...(spec.objective && { objective: spec.objective }),
     ...(spec.canary && { canary: spec.canary }),
+    ...(spec.holdout && { holdout: spec.holdout }),
     version: model.version,
     item_id_type: model.itemIdType,
     training: {
@@ -236,5 +247,6 @@ function recordOfModel(model: Model, edgeUrl: string): ModelRecord {
     scenario_problems: model.scenarioProblems,
     failure: model.failure,
     last_canary: model.lastCanary,
+    earnings: model.earnings,
   };
 }

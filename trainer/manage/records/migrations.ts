@@ -123,4 +123,5 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
   // Refusals of the gate that the call which started the run wants ignored, separated by commas.
   [`alter table shortlist.runs add column ignored text`],
   [`alter table shortlist.models add column last_canary text`],
+  [`alter table shortlist.models add column earnings text`],
 ];

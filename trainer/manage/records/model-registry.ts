@@ -203,4 +203,5 @@ const newModel = (customer: string, spec: ModelSpec, now: string, nextRunAt: str
   scenarioProblems: null,
   failure: null,
   lastCanary: null,
+  earnings: null,
 });

@@ -28,6 +28,7 @@ const COLUMNS: readonly (readonly [name: string, value: (model: Model) => SqlVal
   ["scenario_problems", (model) => json(model.scenarioProblems ?? null)], // absent in backups of older releases
   ["failure", (model) => json(model.failure)],
   ["last_canary", (model) => json(model.lastCanary ?? null)], // as above
+  ["earnings", (model) => json(model.earnings ?? null)], // as above
 ];
 const NAMES = COLUMNS.map(([name]) => name);
 
@@ -79,6 +80,7 @@ export function modelOfRow(row: SqlRow): Model {
     scenarioProblems: parsed(row.scenario_problems),
     failure: parsed(row.failure),
     lastCanary: parsed(row.last_canary),
+    earnings: parsed(row.earnings),
   };
 }
 

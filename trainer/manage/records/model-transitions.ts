@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { CanaryState } from "../../../shared/experiment/canary.ts";
+import type { Earnings } from "../../../shared/experiment/holdout.ts";
 import type { ItemIdType } from "../../../shared/ids.ts";
 import type { ModelStatus } from "../../../shared/live-pointer.ts";
 import {
@@ -39,6 +40,8 @@ export type Model = {
   readonly failure: Failure | null;
   /** The version that serves a share of the users now, or that did so last. */
   readonly lastCanary: CanaryState | null;
+  /** What the model earns by its holdout. */
+  readonly earnings: Earnings | null;
 };
 
 export type Training = {
@@ -82,6 +85,7 @@ export type ModelEvent =
       readonly metrics: RunMetrics | null;
     }
   | { readonly kind: "canary"; readonly state: CanaryState }
+  | { readonly kind: "earnings"; readonly earnings: Earnings | null }
   /** A scenario was stored or deleted. */
   | { readonly kind: "scenarios_changed" }
   /** `revision` is the model's revision before the scenarios were read. The result does not apply to a later one. */
@@ -179,6 +183,8 @@ function changeBy(model: Model, event: ModelEvent, now: string): Change | undefi
       };
     case "canary":
       return { lastCanary: event.state };
+    case "earnings":
+      return { earnings: event.earnings };
     case "scenarios_changed":
       return { scenarioProblems: null };
     case "scenarios_checked":

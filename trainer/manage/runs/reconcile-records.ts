@@ -16,6 +16,7 @@ import { oneAtATime } from "../one-at-a-time.ts";
 import type { ModelRegistry } from "../records/model-registry.ts";
 import { checkScenarios } from "./check-scenarios.ts";
 import { settleCanary } from "./settle-canary.ts";
+import { settleHoldout } from "./settle-holdout.ts";
 import { versionMetrics } from "./version-metrics.ts";
 
 export type ReconcileContext = {
@@ -49,6 +50,7 @@ export function pointerKeeper(context: ReconcileContext & { readonly log: Log })
         await reconcileRecords({ customer, modelName }, context);
         const isOtherLive = await settleCanary({ customer, modelName }, context);
         if (isOtherLive) await reconcileRecords({ customer, modelName }, context);
+        await settleHoldout({ customer, modelName }, context);
         await checkScenarios({ customer, modelName }, context);
       } catch (error) {
         failed.set(key, { customer, modelName });
