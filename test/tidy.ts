@@ -13,7 +13,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 };
 /** The trainer's folders from top to bottom. A folder imports only from lower lines. */
 const TRAINER_FLOORS: readonly (readonly string[])[] = [
-  ["keys", "deploy"],
+  ["shortlist.ts", "keys", "deploy"],
   ["serve"],
   ["main.ts", "evaluate-cli.ts", "event-shards-cli.ts", "local"],
   ["manage"],

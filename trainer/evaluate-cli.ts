@@ -1,18 +1,10 @@
-import { isUsersFault, runEvaluateCommand, UsageError } from "./choose/files/evaluate-command.ts";
-import { reachThisMachine } from "./no-proxy.ts";
+/** The program of `npm run evaluate`. */
+import { EVALUATE, runEvaluateCommand } from "./choose/files/evaluate-command.ts";
+import { runCommand } from "./command-line.ts";
+import { ExpectedError } from "./expected-error.ts";
+import { terminalOn } from "./terminal.ts";
 
-/** `npm run evaluate`: prints the result. An expected error is one sentence on stderr and exit code 1. */
-async function main(): Promise<void> {
-  reachThisMachine(process.env);
-  const abort = new AbortController();
-  for (const name of ["SIGINT", "SIGTERM"]) process.once(name, () => abort.abort(new UsageError("Stopped.")));
-  const log = (line: string) => process.stderr.write(`${line}\n`);
-  try {
-    process.stdout.write(await runEvaluateCommand(process.argv.slice(2), { signal: abort.signal, log }));
-  } catch (error) {
-    process.stderr.write(`${isUsersFault(error) ? error.message : ((error as Error).stack ?? error)}\n`);
-    process.exitCode = 1;
-  }
-}
-
-await main();
+const stop = new AbortController();
+for (const name of ["SIGINT", "SIGTERM"]) process.once(name, () => stop.abort(new ExpectedError("Stopped.")));
+const terminal = terminalOn(process.stderr, process.env);
+await runCommand(EVALUATE, ({ flags }) => runEvaluateCommand(flags, { signal: stop.signal, terminal }));

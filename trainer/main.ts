@@ -1,31 +1,43 @@
-/** `npm run train`: the trainer, until it is stopped, or with `--once` until everything that is due is done. */
+/** The program of `npm run train`. */
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { z } from "zod";
 import { CustomerId } from "../shared/key-record.ts";
 import { ModelName } from "../shared/model-spec.ts";
+import { type CommandLine, callOf, type Given, runCommand } from "./command-line.ts";
+import { UsageError } from "./expected-error.ts";
 import { errorForLog, lineLog } from "./log/log.ts";
 import { onStop } from "./manage/processes/stop-signals.ts";
 import type { TrainerParts } from "./manage/services.ts";
-import { StateLockedError } from "./manage/state-lock.ts";
 import { type OnlyRuns, trainOnce } from "./manage/train-once.ts";
 import { startTrainer } from "./manage/trainer.ts";
-import { reachThisMachine } from "./no-proxy.ts";
-import { readSettings, SettingsError } from "./settings.ts";
+import { readSettings } from "./settings.ts";
 import { s3Store } from "./store/s3-store.ts";
 
-const OPTIONS = {
-  once: { type: "boolean", default: false },
-  customer: { type: "string" },
-  model: { type: "string" },
-} as const;
-const Arguments = z.object({ once: z.boolean(), customer: CustomerId.optional(), model: ModelName.optional() });
+const TRAIN = {
+  name: "train",
+  does: "runs the trainer until it is stopped",
+  forms: [
+    ["", "management API, schedules and runs, by the variables of its environment (or .env)"],
+    ["--once", "trains everything that is due, and ends: for cron, Kubernetes or Cloud Run"],
+  ],
+  flags: {
+    once: { type: "boolean", default: false, help: "end when everything that is due is done" },
+    customer: { type: "string", value: "NAME", help: "with --once: only models of this customer" },
+    model: { type: "string", value: "NAME", help: "with --once: only models of this name" },
+  },
+  notes: "Standard output has the log, one JSON object a line.",
+  exitCodes: {
+    0: "stopped, or with --once: done, or nothing was due",
+    1: "it failed; with --once: a run failed or the job was stopped, and standard error says which",
+    2: "wrong arguments or settings, or another trainer works in the state folder",
+  },
+} as const satisfies CommandLine;
+const Only = z.object({ customer: CustomerId.optional(), model: ModelName.optional() });
 
 const nowMs = () => Date.now();
 
-reachThisMachine(process.env);
-try {
-  const { once, ...only } = readArguments(process.argv.slice(2));
+await runCommand(TRAIN, async ({ flags }) => {
+  const only = onlyOf(flags);
   const settings = readSettings();
   const log = lineLog((line) => process.stdout.write(line), nowMs, settings.secrets);
   const parts = {
@@ -36,25 +48,20 @@ try {
     nowMs,
     log,
   };
-  if (once) process.exit(await workOnce(parts, only));
-  else await serve(parts);
-} catch (error) {
-  const isExpected = error instanceof SettingsError || error instanceof StateLockedError;
-  process.stderr.write(`${isExpected ? error.message : errorForLog(error)}\n`);
-  process.exit(isExpected ? 2 : 1);
-}
+  if (flags.once) process.exit(await workOnce(parts, only));
+  await serve(parts);
+  return 0;
+});
+// A part that is still open must not keep a trainer alive that could not start.
+if (process.exitCode !== 0) process.exit();
 
-function readArguments(args: string[]) {
-  try {
-    const { once, ...only } = Arguments.parse(parseArgs({ args, options: OPTIONS }).values);
-    if (!once && (only.customer ?? only.model) !== undefined) throw new Error("--customer and --model need --once");
-    return { once, ...only };
-  } catch (cause) {
-    const [issue] = cause instanceof z.ZodError ? cause.issues : [];
-    const reason = issue ? `--${String(issue.path[0])} ${issue.message}` : (cause as Error).message.split("\n")[0];
-    const usage = "npm run train -- [--once [--customer NAME] [--model NAME]]";
-    throw new SettingsError(`The arguments are not right: ${reason}. Usage: ${usage}`, { cause });
-  }
+function onlyOf(flags: Given<typeof TRAIN.flags>["flags"]): OnlyRuns {
+  const { once, customer, model } = flags;
+  if (!once && (customer ?? model) !== undefined) throw new UsageError("--customer and --model need --once.");
+  const only = Only.safeParse({ customer, model });
+  if (only.success) return only.data;
+  const [{ path, message }] = only.error.issues as [z.core.$ZodIssue];
+  throw new UsageError(`--${String(path[0])} ${message}; ${callOf("train", "--help")} lists the flags.`);
 }
 
 async function serve(parts: TrainerParts): Promise<void> {

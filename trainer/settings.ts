@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import type { z } from "zod";
 import { MEGABYTE } from "../shared/memory-cost.ts";
 import { KeySettingsSchema, SettingsSchema, StoreSchema, type Values } from "./environment-variables.ts";
+import { UsageError } from "./expected-error.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -46,7 +47,7 @@ export type ConnectorSettings = {
 export type SentConnectorSettings = Omit<ConnectorSettings, "secret" | "bigqueryToken">;
 
 /** A variable is absent or wrong. The message has one sentence for each fault. */
-export class SettingsError extends Error {
+export class SettingsError extends UsageError {
   override readonly name = "SettingsError";
 }
 

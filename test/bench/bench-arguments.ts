@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { type CommandLine, helpText } from "../../trainer/command-line.ts";
 
 export type BenchArguments =
   | {
@@ -10,8 +11,16 @@ export type BenchArguments =
     }
   | { readonly kind: "message"; readonly text: string; readonly isFault: boolean };
 
-const USAGE = `npm run bench [-- NAME… --json]
-Without a name all of them run, for many hours. What a bench takes besides, such as --rows 1e6, stands in its file in test/bench/.`;
+const BENCH = {
+  name: "bench",
+  does: "measures: a table of figures on standard output, progress on standard error",
+  forms: [
+    ["NAME…", "runs these benches; what one takes besides, such as --rows 1e6, stands in its file in test/bench/"],
+    ["", "all of them run, for many hours"],
+  ],
+  flags: { json: { type: "boolean", help: "the figures as a JSON array" } },
+  exitCodes: { 1: "it failed, or a figure is out of its bound" },
+} as const satisfies CommandLine;
 
 /** The benches to run; all of them if none is named. */
 export function parseBenchArguments(args: readonly string[], known: readonly string[]): BenchArguments {
@@ -23,7 +32,7 @@ export function parseBenchArguments(args: readonly string[], known: readonly str
     tokens: true,
   });
   const list = `The benches are ${known.join(", ")}.`;
-  if (values.help) return { kind: "message", text: `${USAGE}\n${list}`, isFault: false };
+  if (values.help) return { kind: "message", text: `${helpText(BENCH)}\n\n${list}`, isFault: false };
   const unknown = positionals.find((name) => !known.includes(name));
   if (unknown !== undefined)
     return { kind: "message", text: `There is no bench ${JSON.stringify(unknown)}. ${list}`, isFault: true };

@@ -36,7 +36,7 @@ async function main(args: readonly string[]): Promise<number> {
   const parsed = parseBenchArguments(args, Object.keys(BENCHES));
   if (parsed.kind === "message") {
     process[parsed.isFault ? "stderr" : "stdout"].write(`${parsed.text}\n`);
-    return parsed.isFault ? 1 : 0;
+    return parsed.isFault ? 2 : 0;
   }
   const say = (line: string) => process.stderr.write(`${line}\n`);
   let failures = 0;

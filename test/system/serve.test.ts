@@ -196,10 +196,10 @@ test("without settings, or with a port in use, serve and doctor say what to do",
   });
   expect(await runToEnd("doctor", "--directory", "x")).toMatchObject({ code: 2 });
   const absent = await runToEnd("serve", "--dir", dir("absent"));
-  expect(absent).toMatchObject({ code: 1, text: expect.stringContaining("npm run setup") });
+  expect(absent).toMatchObject({ code: 2, text: expect.stringContaining("npm run setup") });
   await runToEnd("setup", "--yes", "--dir", dir("three"), "--port", String(port));
   const taken = await runToEnd("serve", "--dir", dir("three"));
   expect(taken).toMatchObject({ code: 1, text: expect.stringContaining(`Port ${port} cannot be used`) });
   const wrong = await runToEnd("setup", "--yes", "--dir", dir("four"), "--port", "99999999");
-  expect(wrong).toMatchObject({ code: 1, text: expect.stringContaining("port") });
+  expect(wrong).toMatchObject({ code: 2, text: expect.stringContaining("port") });
 });

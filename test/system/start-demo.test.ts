@@ -201,7 +201,7 @@ test("Ctrl-C stops everything, and a second start keeps key, model and version",
 
 test("a second npm start on the same folder is refused in one sentence without side effects", async () => {
   const second = startService(["--state", state, "--exit"]);
-  expect(await second.exited).toBe(1);
+  expect(await second.exited).toBe(2);
   expect(second.errors()).toMatch(
     /^Another trainer \(process \d+\) works in .*: stop it, or choose another state folder\.\n$/,
   );

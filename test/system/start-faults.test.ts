@@ -40,9 +40,9 @@ const tastes = (label: string) =>
   ).flat();
 const HEADER = "user_id,item_id,created_at,label";
 
-/** Expects exit code 1, this one sentence, and no process left. */
-async function fails(started: StartedService, sentence: RegExp): Promise<void> {
-  expect(await started.exited).toBe(1);
+/** Expects the exit code, this one sentence, and no process left. */
+async function fails(started: StartedService, sentence: RegExp, code = 1): Promise<void> {
+  expect(await started.exited).toBe(code);
   const lines = started.errors().trimEnd().split("\n");
   expect(lines).toHaveLength(1);
   expect(lines[0]).toMatch(sentence);
@@ -50,8 +50,8 @@ async function fails(started: StartedService, sentence: RegExp): Promise<void> {
 }
 
 test("a missing file, an unknown flag and a missing column are each refused in one sentence", async () => {
-  await fails(start("--data", join(directory, "nothing.csv")), /^--data: there is no file .*nothing\.csv\.$/);
-  await fails(start("--colour"), /^Unknown option '--colour'/);
+  await fails(start("--data", join(directory, "nothing.csv")), /^--data: there is no file .*nothing\.csv\.$/, 2);
+  await fails(start("--colour"), /^Unknown option '--colour'/, 2);
   const data = await csv("events.csv", [HEADER, ...tastes("1")]);
   await fails(
     start("--data", data, "--user-column", "who"),

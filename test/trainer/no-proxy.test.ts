@@ -20,8 +20,9 @@ test.each([
 const trainer = join(import.meta.dirname, "../../trainer");
 const programs = readdirSync(trainer, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith("-cli.ts"));
 
-test.each(["main.ts", "local/start.ts", "serve/serve.ts", ...programs])("%s reaches this machine", (path) =>
-  expect(readFileSync(join(trainer, path), "utf8")).toContain("reachThisMachine(process.env);"),
+test.each(["main.ts", "local/start.ts", "serve/serve.ts", "serve/setup.ts", "serve/doctor.ts", ...programs])(
+  "%s is run as every command, which reaches this machine",
+  (path) => expect(readFileSync(join(trainer, path), "utf8")).toMatch(/^await runCommand\(|^ {2}await runCommand\(/m),
 );
 
 test("a call to this machine goes past the proxy of the environment", async () => {

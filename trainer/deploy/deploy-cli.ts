@@ -1,12 +1,12 @@
 /** The program of `npm run deploy`: everything that Shortlist needs in a Cloudflare account, step by step. */
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { z } from "zod";
 import { CustomerId } from "../../shared/key-record.ts";
+import { type CommandLine, type Given, type Result, runCommand } from "../command-line.ts";
+import { UsageError } from "../expected-error.ts";
 import { LocalError } from "../local/local-error.ts";
-import { reachThisMachine } from "../no-proxy.ts";
-import { StoreError } from "../store/object-store.ts";
+import { plainTerminal, terminalOn } from "../terminal.ts";
 import { checkEdge } from "./check-edge.ts";
 import { type Cloudflare, cloudflareApi } from "./cloudflare-api.ts";
 import { copyLocal } from "./copy-local.ts";
@@ -16,53 +16,60 @@ import { destroy } from "./destroy.ts";
 import { STEPS } from "./steps.ts";
 import { loginToken } from "./wrangler.ts";
 
-const USAGE = `npm run deploy puts Shortlist into your Cloudflare account. It can be repeated: each step changes only what differs.
-
-  npm run deploy                     all steps, then calls of the deployed edge
-  npm run deploy -- --dry-run        shows what it would do, and changes nothing
-  npm run deploy -- --from-local DIR takes models, keys and stored events of npm run serve along
-  npm run deploy -- destroy          removes everything, after it said what is lost (--yes: without asking)
-
-  --trainer-url URL   the trainer's https address, once it runs
-  --domain HOST       serve on this host of a zone in your account, which is faster than workers.dev
-  --customer NAME     customer of the first API key (main)
-  --settings FILE     the file to write, with the trainer's variables (.shortlist/cloudflare.env)
-  --public-url URL    the address by which callers reach the edge, if it is another one
-  --wait SECONDS      how long a new address may take to answer (60)
-
-The login is that of npx wrangler login, or CLOUDFLARE_API_TOKEN. CLOUDFLARE_ACCOUNT_ID chooses among accounts.`;
-
 const API = "https://api.cloudflare.com/client/v4";
 const text = { type: "string" } as const;
 const flag = { type: "boolean", default: false } as const;
-const OPTIONS = {
-  "trainer-url": text,
-  domain: text,
-  "from-local": text,
-  customer: { type: "string", default: "main" },
-  settings: { type: "string", default: ".shortlist/cloudflare.env" },
-  "public-url": text,
-  wait: { type: "string", default: "60" },
-  "dry-run": flag,
-  yes: flag,
-  help: flag,
-} as const;
+const DEPLOY = {
+  name: "deploy",
+  does: "puts Shortlist into your Cloudflare account. It can be repeated: each step changes only what differs",
+  forms: [
+    ["", "all steps, then calls of the deployed edge"],
+    ["--dry-run", "shows what it would do, and changes nothing"],
+    ["--from-local DIR", "takes models, keys and stored events of npm run serve along"],
+    ["destroy", "removes everything, after it said what is lost"],
+  ],
+  flags: {
+    "trainer-url": { ...text, value: "URL", help: "the trainer's https address, once it runs" },
+    domain: {
+      ...{ ...text, value: "HOST" },
+      help: "serve on this host of a zone in your account, which is faster than workers.dev",
+    },
+    "from-local": { ...text, value: "DIR", help: "the folder of a service that runs on this machine" },
+    customer: { ...text, value: "NAME", default: "main", help: "customer of the first API key (main)" },
+    settings: {
+      ...{ ...text, value: "FILE", default: ".shortlist/cloudflare.env" },
+      help: "the file to write, with the trainer's variables (.shortlist/cloudflare.env)",
+    },
+    "public-url": { ...text, value: "URL", help: "the address by which callers reach the edge, if it is another one" },
+    wait: { ...text, value: "SECONDS", default: "60", help: "how long a new address may take to answer (60)" },
+    "dry-run": { ...flag, help: "change nothing" },
+    yes: { ...flag, help: "with destroy: do not ask" },
+    json: { ...flag, help: "the steps as one JSON object in the end" },
+  },
+  takesWords: true,
+  notes:
+    "The login is that of npx wrangler login, or CLOUDFLARE_API_TOKEN. CLOUDFLARE_ACCOUNT_ID chooses among accounts.",
+} as const satisfies CommandLine;
 
-const print = (line: string) => void process.stdout.write(`${line}\n`);
+type Flags = Given<typeof DEPLOY.flags>["flags"];
+type Said = { readonly step: string; readonly text: string };
 
-async function main(): Promise<void> {
-  reachThisMachine(process.env);
-  const { values: flags, positionals } = parse(process.argv.slice(2));
-  if (flags.help) return print(USAGE);
-  const [command = "deploy", ...rest] = positionals;
+async function deploy({ flags, words }: Given<typeof DEPLOY.flags>): Promise<Result | number> {
+  const [command = "deploy", ...rest] = words;
   if (!["deploy", "destroy"].includes(command) || rest.length > 0)
-    throw new LocalError(`There is no command ${JSON.stringify(positionals.join(" "))}. See --help.`);
+    throw new UsageError(`There is no command ${JSON.stringify(words.join(" "))}. See --help.`);
   check(flags);
+  const terminal = flags.json ? plainTerminal(() => undefined) : terminalOn(process.stdout, process.env);
+  const steps: Said[] = [];
+  const say = (step: string, said: string) => {
+    steps.push({ step, text: said });
+    terminal.print(`${step}: ${said}`);
+  };
 
   const token = await loginToken(process.env);
   const api = cloudflareApi({ baseUrl: process.env.CLOUDFLARE_API_BASE_URL ?? API, token });
   const account = await accountOf(api, process.env.CLOUDFLARE_ACCOUNT_ID);
-  print(`account: ${account.name}`);
+  say("account", account.name);
   const deployment: Deployment = {
     api,
     accountId: account.id,
@@ -76,39 +83,39 @@ async function main(): Promise<void> {
     nowMs: Date.now(),
   };
   const isDryRun = flags["dry-run"];
-  if (command === "destroy") return await destroy(deployment, { isDryRun, isConfirmed: flags.yes, print });
-  print(`plan: ${await planOf(api, account.id)}`);
+  if (command === "destroy") {
+    await destroy(deployment, { isDryRun, isConfirmed: flags.yes, ...terminal });
+    return { text: "", json: { account: account.id, destroyed: !isDryRun } };
+  }
+  say("plan", await planOf(api, account.id));
   const local = flags["from-local"];
   const copy = local === undefined ? [] : [copyLocal(resolve(process.env.INIT_CWD ?? process.cwd(), local))];
   for (const { name, look, change } of [...STEPS, ...copy]) {
+    if (terminal.isLive) terminal.progress(`${name}…`);
     const found = await look(deployment);
-    if ("done" in found) print(`${name}: unchanged: ${found.done}`);
-    else print(`${name}: ${isDryRun ? `would ${found.wanted}` : await change(deployment)}`);
+    if ("done" in found) say(name, `unchanged: ${found.done}`);
+    else say(name, isDryRun ? `would ${found.wanted}` : await change(deployment));
   }
-  if (isDryRun) return print("Nothing was changed.");
+  if (isDryRun) return { text: "Nothing was changed.", json: { account: account.id, dry_run: true, steps } };
   const { SHORTLIST_EDGE_URL: url, SHORTLIST_API_KEY: apiKey } = deployment.file.values();
   const found = await checkEdge({ url: url!, apiKey: apiKey!, waitMs: 1000 * Number(flags.wait) });
-  for (const line of found) print(`check: ${line}`);
-  print(`Deployed at ${url}. Start the trainer with the variables in ${deployment.file.path}, as its .env file.`);
+  for (const line of found) say("check", line);
+  const path = deployment.file.path;
+  return {
+    text: `Deployed at ${url}. Start the trainer with the variables in ${path}, as its .env file.`,
+    json: { account: account.id, edge_url: url, settings: path, steps },
+  };
 }
 
-function parse(args: string[]) {
-  try {
-    return parseArgs({ args, options: OPTIONS, allowPositionals: true, strict: true });
-  } catch (cause) {
-    throw new LocalError(`${(cause as Error).message.split(/[.\n]/)[0]}. See --help.`, { cause });
-  }
-}
-
-function check(flags: ReturnType<typeof parse>["values"]): void {
+function check(flags: Flags): void {
   const protocols = { "trainer-url": /^https$/, "public-url": /^https?$/ };
   for (const name of ["trainer-url", "public-url"] as const)
     if (flags[name] !== undefined && !z.url({ protocol: protocols[name] }).safeParse(flags[name]).success)
-      throw new LocalError(`--${name} must be an address such as https://trainer.example.`);
-  if (!CustomerId.safeParse(flags.customer).success) throw new LocalError("--customer must consist of a-z 0-9 and -.");
+      throw new UsageError(`--${name} must be an address such as https://trainer.example.`);
+  if (!CustomerId.safeParse(flags.customer).success) throw new UsageError("--customer must consist of a-z 0-9 and -.");
   if (flags.domain !== undefined && !/^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(flags.domain))
-    throw new LocalError("--domain must be a host such as rank.shop.example.");
-  if (!/^\d{1,4}$/.test(flags.wait)) throw new LocalError("--wait must be a number of seconds.");
+    throw new UsageError("--domain must be a host such as rank.shop.example.");
+  if (!/^\d{1,4}$/.test(flags.wait)) throw new UsageError("--wait must be a number of seconds.");
 }
 
 const Account = z.object({ id: z.string(), name: z.string() });
@@ -135,10 +142,4 @@ async function planOf(api: Cloudflare, accountId: string): Promise<string> {
   return name ?? "no Workers plan is listed; Shortlist needs the paid one";
 }
 
-try {
-  await main();
-} catch (error) {
-  const isExpected = error instanceof LocalError || error instanceof StoreError;
-  process.stderr.write(`${isExpected ? error.message : ((error as Error).stack ?? error)}\n`);
-  process.exitCode = 1;
-}
+await runCommand(DEPLOY, deploy);

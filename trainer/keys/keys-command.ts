@@ -1,6 +1,7 @@
-import { parseArgs } from "node:util";
 import { z } from "zod";
 import { CustomerId, type KeyRecord, Scope } from "../../shared/key-record.ts";
+import { type CommandLine, type Given, helpText, type Result } from "../command-line.ts";
+import { UsageError } from "../expected-error.ts";
 import { LocalError } from "../local/local-error.ts";
 import { readLocalService } from "../local/local-state.ts";
 import { type Environment, readKeySettings, secretPrefixOf } from "../settings.ts";
@@ -23,69 +24,72 @@ export type KeysWorld = {
   readonly random: (count: number) => Uint8Array;
 };
 
-const USAGE = `Usage:
-  npm run keys -- issue --customer NAME [--scopes rank,events,items,manage] [--expires 90d|2027-01-31]
-                          [--origins URL,URL] [--sign-users] [--service-account EMAIL] [--project ID] [--dataset NAME]
-  npm run keys -- list [--customer NAME]
-  npm run keys -- revoke --key-id ID
-
-  --customer NAME          the customer that the key belongs to: a-z 0-9 -
-  --scopes LIST            any of rank, events, items and manage, which includes items (rank,events,manage when not given;
-                           rank,events with --origins)
-  --expires TIME           days (90d), hours (12h) or a date; never when not given
-  --origins LIST           a key for web pages of these origins, such as https://shop.example
-  --sign-users             the web pages must send each user id with a signature by your servers
-  --service-account EMAIL  the identity that reads this customer's warehouse; stored for later keys
-  --project, --dataset     the customer's BigQuery project and dataset, for the commands that grant access
-  --state DIR              the local service of npm start with that state folder (usually .shortlist);
-                           without it, the bucket of the variables SHORTLIST_S3_…
-  --json                   one JSON object or array, for scripts`;
-
 /** They allow all calls: manage includes items, a scope that a Worker of an earlier release would refuse. */
 const DEFAULT_SCOPES: readonly Scope[] = ["rank", "events", "manage"];
 
-const OPTIONS = {
-  customer: { type: "string" },
-  scopes: { type: "string" },
-  origins: { type: "string" },
-  "sign-users": { type: "boolean", default: false },
-  expires: { type: "string" },
-  "service-account": { type: "string" },
-  project: { type: "string" },
-  dataset: { type: "string" },
-  "key-id": { type: "string" },
-  state: { type: "string" },
-  json: { type: "boolean", default: false },
-  help: { type: "boolean", default: false },
-} as const;
+const text = { type: "string" } as const;
+export const KEYS = {
+  name: "keys",
+  does: "issues, lists and revokes API keys",
+  forms: [
+    ["issue --customer NAME", "prints a new key, and the grants that the customer's stores need"],
+    ["list [--customer NAME]", "all keys, without the secrets"],
+    ["revoke --key-id ID", "every edge refuses the key within a minute"],
+  ],
+  flags: {
+    customer: { ...text, value: "NAME", help: "the customer that the key belongs to: a-z 0-9 -" },
+    scopes: {
+      ...{ ...text, value: "LIST" },
+      help: "any of rank, events, items and manage, which includes items (rank,events,manage when not given; rank,events with --origins)",
+    },
+    expires: { ...text, value: "TIME", help: "days (90d), hours (12h) or a date (2027-01-31); never when not given" },
+    origins: { ...text, value: "LIST", help: "a key for web pages of these origins, such as https://shop.example" },
+    "sign-users": {
+      ...{ type: "boolean", default: false },
+      help: "the web pages must send each user id with a signature by your servers",
+    },
+    "service-account": {
+      ...{ ...text, value: "EMAIL" },
+      help: "the identity that reads this customer's warehouse; stored for later keys",
+    },
+    project: { ...text, value: "ID", help: "the customer's BigQuery project, for the commands that grant access" },
+    dataset: { ...text, value: "NAME", help: "the customer's BigQuery dataset, for the same commands" },
+    "key-id": { ...text, value: "ID", help: "the key to revoke, as printed by list" },
+    state: {
+      ...{ ...text, value: "DIR" },
+      help: "the local service of npm start with that state folder (usually .shortlist); without it, the bucket of the variables SHORTLIST_S3_… (or .env)",
+    },
+    json: { type: "boolean", default: false, help: "one JSON object or array, for scripts" },
+  },
+  takesWords: true,
+} as const satisfies CommandLine;
 
-type Flags = ReturnType<typeof parseFlags>["values"];
+type Flags = Given<typeof KEYS.flags>["flags"];
 type Operator = {
   readonly store: ObjectStore;
   readonly egressAddresses: readonly string[];
   readonly serviceAccount: (customer: string) => string | null;
 };
 
-/** The output of the command. Throws LocalError, StoreError or SettingsError with one sentence. */
-export async function runKeysCommand(args: readonly string[], world: KeysWorld): Promise<string> {
-  const { values: flags, positionals } = parseFlags(args);
-  const [command, ...rest] = positionals;
-  if (flags.help || command === undefined) return USAGE;
-  if (rest.length > 0) throw new LocalError(`Unexpected argument ${JSON.stringify(rest[0])}. See --help.`);
+/** Throws UsageError, LocalError, StoreError or SettingsError with one sentence. */
+export async function runKeysCommand({ flags, words }: Given<typeof KEYS.flags>, world: KeysWorld): Promise<Result> {
+  const [command, ...rest] = words;
+  if (command === undefined) throw new UsageError(helpText(KEYS));
+  if (rest.length > 0) throw new UsageError(`Unexpected argument ${JSON.stringify(rest[0])}. See --help.`);
   const commands = { issue, list, revoke };
   if (!Object.hasOwn(commands, command))
-    throw new LocalError(`There is no command ${JSON.stringify(command)}: use issue, list or revoke.`);
-  return commands[command as keyof typeof commands](flags, world);
+    throw new UsageError(`There is no command ${JSON.stringify(command)}: use issue, list or revoke.`);
+  return await commands[command as keyof typeof commands](flags, world);
 }
 
-async function issue(flags: Flags, world: KeysWorld): Promise<string> {
+async function issue(flags: Flags, world: KeysWorld): Promise<Result> {
   const customer = customerOf(flags, "issue");
   const webPages = webPagesOf(flags);
   const scopes = scopesOf(flags, webPages !== undefined);
   const expiresAtMs = flags.expires === undefined ? null : expiryOf(flags.expires, world.nowMs);
   const email = flags["service-account"];
   if (email !== undefined && !z.email().safeParse(email).success)
-    throw new LocalError(`--service-account must be an e-mail address, found ${JSON.stringify(email)}.`);
+    throw new UsageError(`--service-account must be an e-mail address, found ${JSON.stringify(email)}.`);
   const named = placeOf(flags);
 
   const { store, egressAddresses, serviceAccount } = await operatorOf(flags, world.environment);
@@ -94,9 +98,8 @@ async function issue(flags: Flags, world: KeysWorld): Promise<string> {
   const account = serviceAccount(customer) ?? (await readCustomer(store, customer))?.service_account ?? null;
   const request = { customer, scopes, expiresAtMs, webPages, nowMs: world.nowMs, random: world.random };
   const { key, record } = await issueKey(store, request);
-  if (flags.json)
-    return JSON.stringify({ api_key: key, ...record, service_account: account, egress_addresses: egressAddresses });
-  return `The API key of ${customer}, shown only now and stored nowhere:
+  const json = { api_key: key, ...record, service_account: account, egress_addresses: egressAddresses };
+  const text = `The API key of ${customer}, shown only now and stored nowhere:
 
     ${key}
 
@@ -107,6 +110,7 @@ async function issue(flags: Flags, world: KeysWorld): Promise<string> {
   egress addresses  ${egressAddresses.join(", ") || "none are set: SHORTLIST_EGRESS_ADDRESSES names them"}
 
 ${sourcesText(customer, account, { ...named, egressAddresses })}`;
+  return { text, json };
 }
 
 function scopesOf({ scopes }: Flags, isForWebPages: boolean): readonly Scope[] {
@@ -114,21 +118,21 @@ function scopesOf({ scopes }: Flags, isForWebPages: boolean): readonly Scope[] {
   const names = scopes.split(",").map((scope) => scope.trim());
   const unknown = names.find((scope) => !Scope.safeParse(scope).success);
   if (unknown !== undefined)
-    throw new LocalError(`There is no scope ${JSON.stringify(unknown)}: use ${Scope.options.join(", ")}.`);
+    throw new UsageError(`There is no scope ${JSON.stringify(unknown)}: use ${Scope.options.join(", ")}.`);
   const secret = names.find((scope) => scope === "manage" || scope === "items");
   if (isForWebPages && secret !== undefined)
-    throw new LocalError(`A key with --origins may not have the scope ${secret}: everybody can read it in the page.`);
+    throw new UsageError(`A key with --origins may not have the scope ${secret}: everybody can read it in the page.`);
   return names as Scope[];
 }
 
 function webPagesOf(flags: Flags): KeyRequest["webPages"] {
   if (flags.origins === undefined && flags["sign-users"])
-    throw new LocalError("--sign-users needs --origins: other keys are secret, so their users need no signature.");
+    throw new UsageError("--sign-users needs --origins: other keys are secret, so their users need no signature.");
   if (flags.origins === undefined) return undefined;
   const origins = flags.origins.split(",").map((origin) => origin.trim());
   const wrong = origins.find((origin) => !URL.canParse(origin) || new URL(origin).origin !== origin);
   if (wrong !== undefined)
-    throw new LocalError(`--origins must be like https://shop.example, found ${JSON.stringify(wrong)}.`);
+    throw new UsageError(`--origins must be like https://shop.example, found ${JSON.stringify(wrong)}.`);
   return { origins, signsUsers: flags["sign-users"] };
 }
 
@@ -153,9 +157,9 @@ function sourcesText(customer: string, account: string | null, place: GrantPlace
 function placeOf({ project, dataset }: Flags): Pick<GrantPlace, "project" | "dataset"> {
   // The names become parts of commands that somebody pastes into a shell.
   if (project !== undefined && !/^[a-z][a-z0-9-]{4,28}[a-z0-9]$/.test(project))
-    throw new LocalError(`--project must be a project id such as my-shop-123, found ${JSON.stringify(project)}.`);
+    throw new UsageError(`--project must be a project id such as my-shop-123, found ${JSON.stringify(project)}.`);
   if (dataset !== undefined && !/^\w{1,1024}$/.test(dataset))
-    throw new LocalError(`--dataset must consist of letters, digits and _, found ${JSON.stringify(dataset)}.`);
+    throw new UsageError(`--dataset must consist of letters, digits and _, found ${JSON.stringify(dataset)}.`);
   return { project, dataset };
 }
 
@@ -182,12 +186,12 @@ async function storeAccount(store: ObjectStore, { customer, email, configuredOf 
   await writeCustomer(store, { format: 1, customer, service_account: email });
 }
 
-async function list(flags: Flags, world: KeysWorld): Promise<string> {
+async function list(flags: Flags, world: KeysWorld): Promise<Result> {
   const { store } = await operatorOf(flags, world.environment);
   const customers = flags.customer === undefined ? await listCustomers(store) : [customerOf(flags, "list")];
   const records = (await Promise.all(customers.map((customer) => listKeys(store, customer)))).flat();
-  if (flags.json) return JSON.stringify(records.map(withoutSecret));
-  if (records.length === 0) return "No keys have been issued.";
+  const json = records.map(withoutSecret);
+  if (records.length === 0) return { text: "No keys have been issued.", json };
   const rows = records.map((record) => [
     record.key_id,
     record.customer,
@@ -195,18 +199,20 @@ async function list(flags: Flags, world: KeysWorld): Promise<string> {
     stateOf(record, world.nowMs),
     record.created_at,
   ]);
-  return table([["key id", "customer", "scopes", "state", "created"], ...rows]);
+  return { text: table([["key id", "customer", "scopes", "state", "created"], ...rows]), json };
 }
 
-async function revoke(flags: Flags, world: KeysWorld): Promise<string> {
+async function revoke(flags: Flags, world: KeysWorld): Promise<Result> {
   const keyId = flags["key-id"];
   if (keyId === undefined || !/^[a-z0-9]{8,20}$/.test(keyId))
-    throw new LocalError("revoke needs --key-id ID, as printed by the command list.");
+    throw new UsageError("revoke needs --key-id ID, as printed by the command list.");
   const { store } = await operatorOf(flags, world.environment);
   const record = await revokeKey(store, { keyId, nowMs: world.nowMs });
   if (record === undefined) throw new LocalError(`There is no key with the id ${JSON.stringify(keyId)}.`);
-  if (flags.json) return JSON.stringify(withoutSecret(record));
-  return `The key ${keyId} of ${record.customer} was revoked at ${record.revoked_at}. Every edge refuses it within a minute.`;
+  return {
+    text: `The key ${keyId} of ${record.customer} was revoked at ${record.revoked_at}. Every edge refuses it within a minute.`,
+    json: withoutSecret(record),
+  };
 }
 
 async function operatorOf(flags: Flags, environment: Environment): Promise<Operator> {
@@ -231,18 +237,10 @@ async function localEnvironment(state: string): Promise<Environment> {
   return { SHORTLIST_EDGE_URL: service.edge_url };
 }
 
-function parseFlags(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true, strict: true });
-  } catch (cause) {
-    throw new LocalError(`${(cause as Error).message.split(". ")[0]}. See --help.`, { cause });
-  }
-}
-
 function customerOf(flags: Flags, command: string): string {
-  if (flags.customer === undefined) throw new LocalError(`${command} needs --customer NAME.`);
+  if (flags.customer === undefined) throw new UsageError(`${command} needs --customer NAME.`);
   if (CustomerId.safeParse(flags.customer).success) return flags.customer;
-  throw new LocalError(`--customer must consist of a-z 0-9 and -, found ${JSON.stringify(flags.customer)}.`);
+  throw new UsageError(`--customer must consist of a-z 0-9 and -, found ${JSON.stringify(flags.customer)}.`);
 }
 
 /** Parses `90d`, `12h`, or an ISO 8601 date or time. */
@@ -250,8 +248,8 @@ function expiryOf(text: string, nowMs: number): number {
   const [, count, unit] = /^(\d{1,6})([dh])$/.exec(text) ?? [];
   const atMs = count === undefined ? Date.parse(text) : nowMs + Number(count) * (unit === "d" ? 86_400_000 : 3_600_000);
   if (Number.isNaN(atMs) || (count === undefined && !/^\d{4}-/.test(text)))
-    throw new LocalError(`--expires must be like 90d, 12h or 2027-01-31, found ${JSON.stringify(text)}.`);
-  if (atMs <= nowMs) throw new LocalError(`--expires ${text} is not in the future.`);
+    throw new UsageError(`--expires must be like 90d, 12h or 2027-01-31, found ${JSON.stringify(text)}.`);
+  if (atMs <= nowMs) throw new UsageError(`--expires ${text} is not in the future.`);
   return atMs;
 }
 

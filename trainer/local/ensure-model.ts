@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { patchBetween } from "../../shared/merge-patch.ts";
 import { ModelRecord } from "../../shared/model-record.ts";
+import type { Terminal } from "../terminal.ts";
 import { LocalError, sentence } from "./local-error.ts";
 import type { LocalSource } from "./local-source.ts";
 import { progressPrinter } from "./progress.ts";
@@ -17,9 +18,10 @@ const POLL_MS = 500;
 export async function ensureModel(
   service: Service,
   { body, changedMs }: Pick<LocalSource, "body" | "changedMs">,
-  print: (line: string) => void,
+  terminal: Terminal,
   pollMs = POLL_MS,
 ): Promise<ModelRecord> {
+  const { print } = terminal;
   const path = `/v0/models/${body.model_name}`;
   const call = async (status: number, method: string, to: string, sent?: object) =>
     expectStatus(await callService(service, method, to, sent), status);
@@ -40,7 +42,7 @@ export async function ensureModel(
     if (!isRunning(patched) && !isFresh) await call(202, "POST", `${path}/train`);
   }
 
-  for (const show = progressPrinter(print); ; await setTimeout(pollMs, undefined, { signal: service.signal })) {
+  for (const show = progressPrinter(terminal); ; await setTimeout(pollMs, undefined, { signal: service.signal })) {
     const record = ModelRecord.parse(await call(200, "GET", path));
     show(record);
     if (!isRunning(record)) return successOf(record);

@@ -1,5 +1,7 @@
+import { ExpectedError } from "../expected-error.ts";
+
 /** An error that the user of the terminal can fix. It is printed as one sentence without a stack trace. */
-export class LocalError extends Error {
+export class LocalError extends ExpectedError {
   override readonly name = "LocalError";
 }
 

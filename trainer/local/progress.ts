@@ -1,21 +1,22 @@
 import type { ModelRecord } from "../../shared/model-record.ts";
+import type { Terminal } from "../terminal.ts";
 
 type Training = Pick<ModelRecord, "training">;
 
 const SECONDS_BETWEEN_LINES = 5;
 
-/** Prints the progress of a training: a line for each stage, and one every few seconds. */
-export function progressPrinter(print: (line: string) => void): (record: Training) => void {
+/** Shows the progress of a training: one line that changes, or where lines stay, a line for each stage and one every few seconds. */
+export function progressPrinter({ isLive, progress: show }: Omit<Terminal, "print">): (record: Training) => void {
   let stage = "";
   let printedSeconds = 0;
   return (record) => {
     const { state, progress } = record.training;
     const seconds = progress?.elapsed_seconds ?? 0;
     if (state === "IDLE" || state === "FAILED") return;
-    if (state === stage && seconds - printedSeconds < SECONDS_BETWEEN_LINES) return;
+    if (!isLive && state === stage && seconds - printedSeconds < SECONDS_BETWEEN_LINES) return;
     stage = state;
     printedSeconds = seconds;
-    print(progressText(record));
+    show(progressText(record));
   };
 }
 

@@ -8,6 +8,7 @@ import { lockState } from "../manage/state-lock.ts";
 import { readKeySettings } from "../settings.ts";
 import { issueKey } from "../store/key-store.ts";
 import { s3Store } from "../store/s3-store.ts";
+import type { Terminal } from "../terminal.ts";
 import { writeDemoShop } from "./demo-shop.ts";
 import { ensureModel } from "./ensure-model.ts";
 import { LocalError, sentence } from "./local-error.ts";
@@ -20,9 +21,8 @@ import { showRankings } from "./show-rankings.ts";
 import { ensureFirstVersion, putScenarios, simulate } from "./simulate.ts";
 import type { StartOptions } from "./start-flags.ts";
 
-export type LocalWorld = {
+export type LocalWorld = Terminal & {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly print: (line: string) => void;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
 };
@@ -80,8 +80,8 @@ async function useServices(services: LocalServices, { options, source, world }: 
 
   const service = { edgeUrl, apiKey, signal };
   print(`Watch it in the console: ${consoleAddress(service, "/")}`);
-  if (options.simulate) await ensureFirstVersion(service, source, print);
-  const record = await ensureModel(service, source, print);
+  if (options.simulate) await ensureFirstVersion(service, source, world);
+  const record = await ensureModel(service, source, world);
   if (record.data) print(summaryOf(record));
   const user = await showExamples(service, source, { record, print }).catch((error: unknown) => {
     if (options.exit || !(error instanceof LocalError)) throw error;

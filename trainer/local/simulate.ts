@@ -2,6 +2,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { ExperimentReport } from "../../shared/experiment/report.ts";
 import { seededRandom } from "../learn/numerics/seeded-random.ts";
+import type { Terminal } from "../terminal.ts";
 import { makeTaste } from "./demo-tastes.ts";
 import { ensureModel } from "./ensure-model.ts";
 import { LocalError } from "./local-error.ts";
@@ -35,14 +36,18 @@ const SCENARIOS = {
 export async function ensureFirstVersion(
   service: Service,
   { body, changedMs }: Pick<LocalSource, "body" | "changedMs">,
-  print: (line: string) => void,
+  terminal: Terminal,
 ): Promise<void> {
   if ((await callService(service, "GET", `/v0/models/${body.model_name}`)).status !== 404) return;
-  print(`Two versions to compare: the first one learns from what the shop knew on ${FIRST_WEEKS_END}.`);
+  terminal.print(`Two versions to compare: the first one learns from what the shop knew on ${FIRST_WEEKS_END}.`);
   const { interaction } = body.schema;
   const query = `${interaction.source.query} WHERE created_at < TIMESTAMP '${FIRST_WEEKS_END}'`;
   const early = { ...interaction, source: { ...interaction.source, query } };
-  await ensureModel(service, { body: { ...body, schema: { ...body.schema, interaction: early } }, changedMs }, print);
+  await ensureModel(
+    service,
+    { body: { ...body, schema: { ...body.schema, interaction: early } }, changedMs },
+    terminal,
+  );
 }
 
 /** Stores the scenarios, and returns their names. */

@@ -1,10 +1,10 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { parseArgs } from "node:util";
 import type { GivenColumns } from "../../shared/guess-columns.ts";
 import { ModelName } from "../../shared/model-spec.ts";
+import type { CommandLine, Given } from "../command-line.ts";
+import { UsageError } from "../expected-error.ts";
 import { isPattern } from "../read/connectors/file/local-table.ts";
-import { LocalError } from "./local-error.ts";
 
 export type GivenFiles = {
   readonly interactions: string; // absolute
@@ -33,59 +33,66 @@ export type StartOptions = {
   readonly simulate: boolean;
 };
 
-export const START_USAGE = `npm start brings up the whole service on this machine, trains a model, and ranks with it.
+const text = { type: "string" } as const;
 
-  npm start                          with a generated demo shop
-  npm start -- --data FILE           with your interactions: CSV, TSV, Parquet, JSON or JSON Lines, also gzipped
+export const START = {
+  name: "start",
+  does: "brings up the whole service on this machine, trains a model, and ranks with it",
+  forms: [
+    ["", "with a generated demo shop"],
+    ["--data FILE", "with your interactions: CSV, TSV, Parquet, JSON or JSON Lines, also gzipped"],
+  ],
+  flags: {
+    data: {
+      ...{ ...text, value: "FILE" },
+      help: "interactions: user, item, time, and optionally a label. A folder, or a pattern such as 'clicks/**/*.parquet', is one table of many files",
+    },
+    items: { ...text, value: "FILE", help: "item attributes, for filters and better rankings" },
+    users: { ...text, value: "FILE", help: "user attributes, for users without a history" },
+    "user-column": {
+      ...{ ...text, value: "NAME" },
+      help: "column of the interactions with user ids. Columns that are not given are guessed, and the guess is printed. In a file without a header, give positions: --user-column 1",
+    },
+    "item-column": { ...text, value: "NAME", help: "column with item ids" },
+    "time-column": { ...text, value: "NAME", help: "column with times" },
+    "label-column": { ...text, value: "NAME", help: "column that says whether an interaction was wanted" },
+    positive: {
+      ...{ ...text, value: "TYPES" },
+      help: "types of events that count as wanted, such as purchase,cart; others count as seen",
+    },
+    "session-column": { ...text, value: "NAME", help: "learn what comes next in a session" },
+    "time-format": {
+      ...{ ...text, value: "FORMAT" },
+      help: "how times are written where day and month could be either, such as %d/%m/%Y",
+    },
+    model: { ...text, value: "NAME", help: "name of the model (the file name, or demo-shop)" },
+    "edge-port": {
+      ...{ ...text, value: "PORT", default: "8787" },
+      help: "port of the edge, which answers rank calls (8787; 0 takes any free port)",
+    },
+    "trainer-port": {
+      ...{ ...text, value: "PORT", default: "8788" },
+      help: "port of the trainer (8788; 0 takes any free port)",
+    },
+    state: { ...text, value: "DIR", help: "folder for all state (.shortlist)" },
+    simulate: {
+      ...{ type: "boolean", default: false },
+      help: "simulated shoppers visit the demo shop, in a folder of its own (.shortlist/simulated): to try experiments",
+    },
+    exit: { type: "boolean", default: false, help: "stop after printing the ranking, for scripts" },
+  },
+  exitCodes: { 130: "stopped by Ctrl-C" },
+} as const satisfies CommandLine;
 
-  --data FILE            interactions: user, item, time, and optionally a label. A folder, or a pattern such as
-                         'clicks/**/*.parquet', is one table of many files
-  --items FILE           item attributes, for filters and better rankings
-  --users FILE           user attributes, for users without a history
-  --user-column NAME     columns of the interactions: user id, item id, time and label.
-  --item-column NAME     Columns that are not given are guessed, and the guess is printed.
-  --time-column NAME     In a file without a header, give positions: --user-column 1
-  --label-column NAME
-  --positive TYPES       types of events that count as wanted, such as purchase,cart; others count as seen
-  --session-column NAME  learn what comes next in a session
-  --time-format FORMAT   how times are written where day and month could be either, such as %d/%m/%Y
-  --model NAME           name of the model (default: the file name, or demo-shop)
-  --edge-port PORT       port of the edge, which answers rank calls (8787; 0 takes any free port)
-  --trainer-port PORT    port of the trainer (8788; 0 takes any free port)
-  --state DIR            folder for all state (.shortlist)
-  --simulate             simulated shoppers visit the demo shop, in a folder of its own (.shortlist/simulated): to try experiments
-  --exit                 stop after printing the ranking, for scripts
-  --help`;
-
-const OPTIONS = {
-  data: { type: "string" },
-  items: { type: "string" },
-  users: { type: "string" },
-  "user-column": { type: "string" },
-  "item-column": { type: "string" },
-  "time-column": { type: "string" },
-  "label-column": { type: "string" },
-  positive: { type: "string" },
-  "session-column": { type: "string" },
-  "time-format": { type: "string" },
-  model: { type: "string" },
-  "edge-port": { type: "string", default: "8787" },
-  "trainer-port": { type: "string", default: "8788" },
-  state: { type: "string" },
-  simulate: { type: "boolean", default: false },
-  exit: { type: "boolean", default: false },
-  help: { type: "boolean", default: false },
-} as const;
+type Flags = Given<typeof START.flags>["flags"];
 
 /**
- * Parses the command line; returns "help" for --help.
+ * What `npm start` is to do.
  *
  * @param cwd Base of relative paths: the folder from which npm was called.
- * @throws LocalError for a wrong flag or a missing file.
+ * @throws UsageError for a wrong flag or a missing file.
  */
-export async function parseStartFlags(args: readonly string[], cwd: string): Promise<StartOptions | "help"> {
-  const flags = parse(args);
-  if (flags.help) return "help";
+export async function startOptions(flags: Flags, cwd: string): Promise<StartOptions> {
   for (const name of [
     "items",
     "users",
@@ -98,12 +105,12 @@ export async function parseStartFlags(args: readonly string[], cwd: string): Pro
     "time-format",
   ] as const)
     if (flags[name] !== undefined && flags.data === undefined)
-      throw new LocalError(`--${name} describes your data, so it needs --data FILE.`);
+      throw new UsageError(`--${name} describes your data, so it needs --data FILE.`);
   for (const name of ["data", "exit"] as const)
     if (flags.simulate && flags[name])
-      throw new LocalError(`--simulate is for the demo shop, so it goes without --${name}.`);
+      throw new UsageError(`--simulate is for the demo shop, so it goes without --${name}.`);
   const model = ModelName.optional().safeParse(flags.model);
-  if (!model.success) throw new LocalError(`--model ${model.error.issues[0]!.message}.`);
+  if (!model.success) throw new UsageError(`--model ${model.error.issues[0]!.message}.`);
   return {
     files: flags.data === undefined ? null : await filesOf({ ...flags, data: flags.data }, cwd),
     model: flags.model ?? null,
@@ -113,17 +120,6 @@ export async function parseStartFlags(args: readonly string[], cwd: string): Pro
     exit: flags.exit,
     simulate: flags.simulate,
   };
-}
-
-type Flags = ReturnType<typeof parse>;
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS, strict: true }).values;
-  } catch (cause) {
-    const reason = (cause as Error).message.split(/[.\n]/)[0];
-    throw new LocalError(`${reason}; npm start -- --help lists the flags.`, { cause });
-  }
 }
 
 async function filesOf(flags: Flags & { readonly data: string }, cwd: string): Promise<GivenFiles> {
@@ -141,7 +137,7 @@ async function filesOf(flags: Flags & { readonly data: string }, cwd: string): P
 
 function typesOf(given: string): string[] {
   const types = [...new Set(given.split(",").map((type) => type.trim()))].filter((type) => type !== "");
-  if (types.length === 0) throw new LocalError("--positive needs types of events, such as --positive purchase,cart.");
+  if (types.length === 0) throw new UsageError("--positive needs types of events, such as --positive purchase,cart.");
   return types;
 }
 
@@ -149,12 +145,12 @@ async function fileOf(flag: string, given: string, cwd: string): Promise<string>
   const path = resolve(cwd, given);
   const found = await stat(path).catch(() => undefined);
   if (found === undefined ? !isPattern(path) : !found.isFile() && !found.isDirectory())
-    throw new LocalError(`--${flag}: there is no file ${path}.`);
+    throw new UsageError(`--${flag}: there is no file ${path}.`);
   return path;
 }
 
 function portOf(flags: Flags, name: "edge-port" | "trainer-port"): number {
   const port = Number(flags[name]);
   if (/^\d{1,5}$/.test(flags[name]) && port <= 65_535) return port;
-  throw new LocalError(`--${name} must be a port from 0 to 65535; ${JSON.stringify(flags[name])} is not.`);
+  throw new UsageError(`--${name} must be a port from 0 to 65535; ${JSON.stringify(flags[name])} is not.`);
 }

@@ -1,11 +1,12 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
+import { UsageError } from "../expected-error.ts";
 
 export type StateLock = { release(): void };
 
 /** Another process uses the state folder. */
-export class StateLockedError extends Error {
+export class StateLockedError extends UsageError {
   override readonly name = "StateLockedError";
 }
 

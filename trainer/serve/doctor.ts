@@ -1,12 +1,11 @@
 /** `npm run doctor`: looks at a service of `npm run serve`, or at a trainer with the variables of its environment. */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { styleText } from "node:util";
 import { z } from "zod";
-import { LocalError } from "../local/local-error.ts";
+import { type CommandLine, type Result, runCommand } from "../command-line.ts";
 import { lockState, StateLockedError } from "../manage/state-lock.ts";
-import { reachThisMachine } from "../no-proxy.ts";
-import { readKeySettings, readSettings, SettingsError, type StoreAccess } from "../settings.ts";
+import { readKeySettings, readSettings, type StoreAccess } from "../settings.ts";
 import { s3Store } from "../store/s3-store.ts";
 import {
   type Check,
@@ -29,42 +28,35 @@ import { checkCertificate, checkConditions, checkCredentials, checkEgress, check
 import { placesIn, readServeSettings, type ServeSettings } from "./serve-settings.ts";
 import { bucketAccess, bucketOf, trainerUrlOf } from "./service-parts.ts";
 
-const USAGE = `npm run doctor looks for what is wrong, and says what to do about it.
+const DOCTOR = {
+  name: "doctor",
+  does: "looks for what is wrong, and says what to do about it",
+  forms: [
+    ["--dir DIR", "a service of npm run serve"],
+    ["", "a trainer, by the variables of its environment (or .env)"],
+  ],
+  flags: {
+    dir: { type: "string", value: "DIR", help: "the folder of the service" },
+    json: { type: "boolean", default: false, help: "the findings as JSON" },
+  },
+  exitCodes: { 0: "nothing is broken", 1: "something is" },
+} as const satisfies CommandLine;
 
-  npm run doctor -- --dir DIR    a service of npm run serve
-  npm run doctor                 a trainer, by the variables of its environment (or .env)
-  --json                         the findings as JSON
-
-Exit code 0: nothing is broken; 1: something is; 2: wrong arguments or settings.`;
-
-const OPTIONS = { dir: { type: "string" }, json: { type: "boolean" }, help: { type: "boolean" } } as const;
 const DEFAULTS = { memoryMb: 4096, reserveBytes: 2e9, backupHours: 24 };
 const Local = z.object({ edge_url: z.url(), api_key: z.string() });
 
-async function main(args: string[]): Promise<number> {
-  reachThisMachine(process.env);
-  try {
-    const { dir, json, help } = parseArgs({ args, options: OPTIONS, strict: true }).values;
-    if (help) return print(USAGE, 0);
-    const base = process.env.INIT_CWD ?? process.cwd();
-    const found = await runChecks(dir === undefined ? checksOfTrainer() : await checksOfService(resolve(base, dir)));
-    const code = found.some(({ state }) => state === "fault") ? 1 : 0;
-    return print(json ? JSON.stringify(found, null, 2) : found.map(lineOf).join("\n"), code);
-  } catch (error) {
-    const isExpected = [LocalError, SettingsError, TypeError].some((kind) => error instanceof kind);
-    process.stderr.write(`${isExpected ? (error as Error).message : (error as Error).stack}\n`);
-    return 2;
-  }
+async function examine(dir: string | undefined): Promise<Result> {
+  const base = process.env.INIT_CWD ?? process.cwd();
+  const found = await runChecks(dir === undefined ? checksOfTrainer() : await checksOfService(resolve(base, dir)));
+  const exitCode = found.some(({ state }) => state === "fault") ? 1 : 0;
+  return { text: found.map(lineOf).join("\n"), json: found, exitCode };
 }
 
-function print(text: string, code: number): number {
-  process.stdout.write(`${text}\n`);
-  return code;
-}
-
-const MARKS = { ok: "ok     ", warning: "warning", fault: "FAULT  " } as const;
+const MARKS = { ok: ["green", "ok     "], warning: ["yellow", "warning"], fault: ["red", "FAULT  "] } as const;
+/** Coloured on a terminal, unless NO_COLOR is set. */
+const mark = (state: Checked["state"]) => styleText(MARKS[state][0], MARKS[state][1], { stream: process.stdout });
 const lineOf = ({ state, name, finding, remedy }: Checked) =>
-  `${MARKS[state]}  ${name}: ${finding}${remedy ? `\n         → ${remedy}` : ""}`;
+  `${mark(state)}  ${name}: ${finding}${remedy ? `\n         → ${remedy}` : ""}`;
 
 function checksOfTrainer(): Check[] {
   const { store, stateDirectory, runs, edgeUrl, backupHours } = readSettings();
@@ -132,4 +124,4 @@ const bucketChecksOf = (access: StoreAccess, backupHours: number): Check[] => [
   checkKeys(s3Store({ ...access, attempts: 1 }), Date.now),
 ];
 
-process.exitCode = await main(process.argv.slice(2));
+await runCommand(DOCTOR, ({ flags }) => examine(flags.dir));

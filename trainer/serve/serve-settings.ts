@@ -5,7 +5,7 @@ import { availableParallelism } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { z } from "zod";
 import { CustomerId } from "../../shared/key-record.ts";
-import { LocalError } from "../local/local-error.ts";
+import { UsageError } from "../expected-error.ts";
 
 const port = z.int().min(1).max(65_535);
 
@@ -65,22 +65,22 @@ export const placesIn = (dir: string) => ({
 
 export const BUCKET = "shortlist-models";
 
-/** Throws LocalError when the file is absent or wrong. */
+/** Throws UsageError when the file is absent or wrong. */
 export async function readServeSettings(dir: string): Promise<ServeSettings> {
   const path = placesIn(dir).settings;
   const text = await readFile(path, "utf8").catch((cause) => {
-    throw new LocalError(`There is no ${path}: run npm run setup -- --dir ${dir} first.`, { cause });
+    throw new UsageError(`There is no ${path}: run npm run setup -- --dir ${dir} first.`, { cause });
   });
   const written = jsonOf(text);
   const format = Formatted.safeParse(written).data?.format ?? FORMAT;
   if (format > FORMAT)
-    throw new LocalError(
+    throw new UsageError(
       `A newer release has written ${dir} (format ${format}; this one knows ${FORMAT}): run that release, or restore an older backup.`,
     );
   const parsed = ServeSettings.safeParse(written);
   if (parsed.success) return parsed.data;
   const { path: field, message } = parsed.error.issues[0]!;
-  throw new LocalError(`${path} is not right: ${field.join(".") || "the file"} ${message}.`);
+  throw new UsageError(`${path} is not right: ${field.join(".") || "the file"} ${message}.`);
 }
 
 function jsonOf(text: string): unknown {

@@ -2,70 +2,65 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
-import { parseArgs } from "node:util";
-import { LocalError } from "../local/local-error.ts";
+import { type CommandLine, callOf, type Given, type Result, runCommand } from "../command-line.ts";
+import { UsageError } from "../expected-error.ts";
 import { newSecret, placesIn, readServeSettings, ServeSettings, writeServeSettings } from "./serve-settings.ts";
 
-const USAGE = `npm run setup prepares a folder for npm run serve. It asks for what no flag gives; --yes asks nothing.
-
-  --dir DIR              folder for settings and all state (.shortlist-service)
-  --port N               port of the service (8787)
-  --host HOST            address to listen on (127.0.0.1; a proxy with a certificate stands before it)
-  --public-url URL       address by which callers reach the service
-  --metrics-port N       port of Prometheus metrics (none)
-  --data-root FOLDER     folder whose files models may read; may be given several times
-  --customer NAME        the first customer (main)
-  --s3-endpoint URL --s3-bucket NAME --s3-access-key-id ID --s3-secret-access-key SECRET [--s3-region REGION]
-                         a bucket in place of files in DIR
-  --yes                  take the defaults without asking
-  --help
-
-A second run changes only what it is given. Secrets stay.`;
-
 const text = { type: "string" } as const;
-const OPTIONS = {
-  dir: { type: "string", default: ".shortlist-service" },
-  port: text,
-  host: text,
-  "public-url": text,
-  "metrics-port": text,
-  "data-root": { type: "string", multiple: true },
-  customer: text,
-  "s3-endpoint": text,
-  "s3-bucket": text,
-  "s3-access-key-id": text,
-  "s3-secret-access-key": text,
-  "s3-region": text,
-  yes: { type: "boolean", default: false },
-  help: { type: "boolean", default: false },
-} as const;
+const SETUP = {
+  name: "setup",
+  does: "prepares a folder for npm run serve. It asks for what no flag gives",
+  forms: [
+    ["", "asks for the ports and the folders of data"],
+    ["--yes --dir DIR", "asks nothing"],
+  ],
+  flags: {
+    dir: {
+      ...{ ...text, value: "DIR", default: ".shortlist-service" },
+      help: "folder for settings and all state (.shortlist-service)",
+    },
+    port: { ...text, value: "N", help: "port of the service (8787)" },
+    host: {
+      ...{ ...text, value: "HOST" },
+      help: "address to listen on (127.0.0.1; a proxy with a certificate stands before it)",
+    },
+    "public-url": { ...text, value: "URL", help: "address by which callers reach the service" },
+    "metrics-port": { ...text, value: "N", help: "port of Prometheus metrics (none)" },
+    "data-root": {
+      ...{ ...text, multiple: true, value: "FOLDER" },
+      help: "folder whose files models may read; may be given several times",
+    },
+    customer: { ...text, value: "NAME", help: "the first customer (main)" },
+    "s3-endpoint": { ...text, value: "URL", help: "a bucket in place of files in DIR; with the next three flags" },
+    "s3-bucket": { ...text, value: "NAME", help: "its name" },
+    "s3-access-key-id": { ...text, value: "ID", help: "who uses it" },
+    "s3-secret-access-key": { ...text, value: "SECRET", help: "the secret of that id" },
+    "s3-region": { ...text, value: "REGION", help: "its region (auto)" },
+    yes: { type: "boolean", default: false, help: "take the defaults without asking" },
+    json: { type: "boolean", default: false, help: "print the folder and the ports as JSON" },
+  },
+  notes: "A second run changes only what it is given. Secrets stay.",
+} as const satisfies CommandLine;
 
-type Flags = ReturnType<typeof parse>;
+type Flags = Given<typeof SETUP.flags>["flags"];
 
-async function main(): Promise<string> {
+async function setUp(flags: Flags): Promise<Result> {
   const base = process.env.INIT_CWD ?? process.cwd();
-  const flags = parse(process.argv.slice(2));
-  if (flags.help) return USAGE;
   const dir = resolve(base, flags.dir);
-  const isNew = (await stat(placesIn(dir).settings).catch(() => undefined)) === undefined;
+  const path = placesIn(dir).settings;
+  const isNew = (await stat(path).catch(() => undefined)) === undefined;
   const known = isNew ? undefined : await readServeSettings(dir);
   const given = flags.yes || !process.stdin.isTTY ? flags : await ask(flags, known);
   const settings = settingsOf(given, known, base);
   for (const folder of settings.data_roots)
     if (!(await stat(folder).catch(() => undefined))?.isDirectory())
-      throw new LocalError(`There is no folder ${folder}.`);
+      throw new UsageError(`There is no folder ${folder}.`);
   await writeServeSettings(dir, settings);
-  return `${isNew ? "Wrote" : "Changed"} ${placesIn(dir).settings}. Start the service with: npm run serve -- --dir ${dir}`;
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({ args, options: OPTIONS, strict: true }).values;
-  } catch (cause) {
-    throw new LocalError(`${(cause as Error).message.split(/[.\n]/)[0]}; npm run setup -- --help lists the flags.`, {
-      cause,
-    });
-  }
+  const { port, metrics_port } = settings;
+  return {
+    text: `${isNew ? "Wrote" : "Changed"} ${path}. Start the service with: npm run serve -- --dir ${dir}`,
+    json: { dir, settings: path, port, metrics_port },
+  };
 }
 
 /** Asks on the terminal for what no flag gives. */
@@ -111,7 +106,7 @@ function settingsOf(flags: Flags, known: ServeSettings | undefined, base: string
   const parsed = ServeSettings.safeParse(wanted);
   if (parsed.success) return parsed.data;
   const { path, message } = parsed.error.issues[0]!;
-  throw new LocalError(`${path.join(".")}: ${message}; npm run setup -- --help lists the flags.`);
+  throw new UsageError(`${path.join(".")}: ${message}; ${callOf("setup", "--help")} lists the flags.`);
 }
 
 function objectsOf(flags: Flags) {
@@ -131,9 +126,4 @@ function objectsOf(flags: Flags) {
 const defined = (values: object) =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 
-try {
-  process.stdout.write(`${await main()}\n`);
-} catch (error) {
-  process.stderr.write(`${error instanceof LocalError ? error.message : ((error as Error).stack ?? error)}\n`);
-  process.exitCode = 1;
-}
+await runCommand(SETUP, ({ flags }) => setUp(flags));

@@ -1,3 +1,5 @@
+import { ExpectedError } from "../expected-error.ts";
+
 /** Bytes to store: in memory, or a Blob (such as from `fs.openAsBlob`) that is read in pieces. */
 export type ObjectBody = Uint8Array | Blob;
 export type ByteRange = { readonly offset: number; readonly length: number };
@@ -27,7 +29,7 @@ export interface ObjectStore {
 }
 
 /** A failure of the store. Names the operation, the key, the answer and what to check. */
-export class StoreError extends Error {
+export class StoreError extends ExpectedError {
   override readonly name = "StoreError";
   /** True when the same call may succeed later although nobody changes anything. */
   readonly retryable: boolean;

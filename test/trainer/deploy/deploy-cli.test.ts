@@ -211,5 +211,5 @@ test("--from-local copies the bucket of a running service, with new shards and w
 
 test("wrong flags are one sentence", async () => {
   for (const args of [["--trainer-url", "http://trainer"], ["--domain", "x"], ["--nothing"], ["remove"]])
-    expect(await deploy(...args)).toMatchObject({ code: 1, out: "", err: expect.stringMatching(/^.*\n$/) });
+    expect(await deploy(...args)).toMatchObject({ code: 2, out: "", err: expect.stringMatching(/^.*\n$/) });
 });

@@ -82,6 +82,6 @@ test("the cron line has five fields and runs a script of package.json", async ()
   const [, schedule, script, args] = /^((?:\S+ ){5})cd \S+ && npm run --silent (\S+) -- (.+) >> \S+ 2>&1$/.exec(line)!;
   expect(CronExpressionParser.parse(schedule!.trim()).hasNext()).toBe(true);
   const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { scripts: Record<string, string> };
-  expect(scripts[script!]).toMatch(/^node .*trainer\/main\.ts$/);
-  await expectToReachTheDatabase(["trainer/main.ts", ...args!.split(" ")], COMPLETE);
+  expect(scripts[script!]).toBe("node trainer/shortlist.ts train");
+  await expectToReachTheDatabase(["trainer/shortlist.ts", "train", ...args!.split(" ")], COMPLETE);
 });

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { isWellFormedApiKey } from "../../../shared/api-key.ts";
-import { runKeysCommand } from "../../../trainer/keys/keys-command.ts";
+import { helpText, parseCommandLine } from "../../../trainer/command-line.ts";
+import { KEYS, runKeysCommand } from "../../../trainer/keys/keys-command.ts";
 import type { S3Options } from "../../../trainer/store/s3-request.ts";
 import { startLocalR2 } from "../../fixtures/local-r2.ts";
 
@@ -20,8 +21,10 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-const keys = (line: string, more: Record<string, string> = {}) =>
-  runKeysCommand(line.split(" ").filter(Boolean), {
+const keys = async (line: string, more: Record<string, string> = {}): Promise<string> => {
+  const given = parseCommandLine(KEYS, line.split(" ").filter(Boolean));
+  if (given === "help") return helpText(KEYS);
+  const { text, json } = await runKeysCommand(given, {
     environment: {
       SHORTLIST_S3_ENDPOINT: s3.endpoint,
       SHORTLIST_S3_BUCKET: s3.bucket,
@@ -34,6 +37,8 @@ const keys = (line: string, more: Record<string, string> = {}) =>
     nowMs: NOW,
     random: (count) => crypto.getRandomValues(new Uint8Array(count)),
   });
+  return given.flags.json ? JSON.stringify(json) : text;
+};
 
 test("issue, list, revoke", async () => {
   const issued = await keys("issue --customer acme --scopes rank --expires 90d");
@@ -116,8 +121,10 @@ test("--json prints everything for scripts", async () => {
   expect(await keys("list --customer nobody")).toBe("No keys have been issued.");
 });
 
-test("without a command the help is printed", async () => {
-  for (const line of ["", "--help", "issue --help"]) expect(await keys(line)).toMatch(/^Usage:/);
+test("without a command the help is the error", async () => {
+  for (const line of ["--help", "issue --help"])
+    expect(await keys(line)).toContain("npm run keys -- revoke --key-id ID");
+  await expect(keys("")).rejects.toThrow("npm run keys -- revoke --key-id ID");
 });
 
 test.each([

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { ensureModel } from "../../../trainer/local/ensure-model.ts";
 import type { LocalSource } from "../../../trainer/local/local-source.ts";
+import { plainTerminal } from "../../../trainer/terminal.ts";
 
 const TRAINED_AT = "2026-01-01T00:00:00Z";
 const record = (status: string, state: string, more: object = {}) => ({
@@ -50,8 +51,8 @@ async function against(views: (object | 404)[], { patched = idle, changedMs = 0 
     changedMs,
   } as unknown as LocalSource;
   const lines: string[] = [];
-  const print = (line: string) => void lines.push(line);
-  const result = await ensureModel(service, source, print, 1).catch((error: Error) => error);
+  const terminal = plainTerminal((line) => void lines.push(line));
+  const result = await ensureModel(service, source, terminal, 1).catch((error: Error) => error);
   server.closeAllConnections();
   server.close();
   return { result, calls, bodies, lines };

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { ModelRecord } from "../../../shared/model-record.ts";
 import { progressPrinter, progressText } from "../../../trainer/local/progress.ts";
+import { plainTerminal } from "../../../trainer/terminal.ts";
 
 type Training = ModelRecord["training"];
 const record = (state: Training["state"], seconds: number, more: Partial<NonNullable<Training["progress"]>> = {}) => {
@@ -17,7 +18,7 @@ test("the line shows stage, fraction, rows, time and detail", () => {
 
 test("a line is printed per stage and every five seconds", () => {
   const lines: string[] = [];
-  const show = progressPrinter((line) => lines.push(line));
+  const show = progressPrinter(plainTerminal((line) => void lines.push(line)));
   for (const seconds of [0, 1, 2, 5, 6, 10]) show(record("TRAINING", seconds));
   for (const state of ["DEPLOYING", "IDLE"] as const) show(record(state, 10.2));
   expect(lines.map((text) => text.replaceAll(/ +/g, " "))).toEqual([

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type LocalWorld, runLocal, summaryOf } from "../../../trainer/local/run-local.ts";
 import type { StartOptions } from "../../../trainer/local/start-flags.ts";
+import { plainTerminal } from "../../../trainer/terminal.ts";
 
 let directory: string;
 let written: string;
@@ -16,10 +17,10 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
 const world = (signal = new AbortController().signal): LocalWorld => ({
-  environment: process.env,
-  print: (line) => {
+  ...plainTerminal((line) => {
     written += `${line}\n`;
-  },
+  }),
+  environment: process.env,
   signal,
 });
 async function options(edgePort: number, header = "user_id,item_id,created_at"): Promise<StartOptions> {

@@ -45,6 +45,8 @@ export type EvaluateFilesOptions = {
   /** Seconds on a clock that never goes back. */
   readonly clock: () => number;
   readonly log: (line: string) => void;
+  /** Gets a line when another method is tried. Absent: `log`. */
+  readonly showProgress?: (line: string) => void;
 };
 
 /** What `--json` prints. The names are a contract. */
@@ -128,7 +130,7 @@ export async function evaluateFiles(data: TrainAndTest, options: EvaluateFilesOp
 type WithValues = EvaluateFilesOptions & { readonly userValues: UserValueTable | undefined };
 
 async function choose(dataset: Dataset, options: WithValues): Promise<Selection> {
-  const { cutOffs, log } = options;
+  const { cutOffs, log, showProgress = log } = options;
   let lastName = "";
   const selection = await selectModel({
     ...options,
@@ -138,7 +140,7 @@ async function choose(dataset: Dataset, options: WithValues): Promise<Selection>
     metric: `ndcg@${Math.max(...cutOffs)}` as MetricAtK,
     progress: (fraction, detail) => {
       const [name = ""] = detail.split(":");
-      if (name !== lastName) log(`${Math.round(100 * fraction)} % ${name}`);
+      if (name !== lastName) showProgress(`${Math.round(100 * fraction)} % ${name}`);
       lastName = name;
     },
   });

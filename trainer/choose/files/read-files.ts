@@ -9,6 +9,7 @@ import {
   guessSessionColumn,
 } from "../../../shared/guess-columns.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
+import { ExpectedError } from "../../expected-error.ts";
 import { type Connector, jsonRows } from "../../read/connectors/connector.ts";
 import { connectFile } from "../../read/connectors/file/file.ts";
 import { fileSettings } from "../../read/connectors/file/file-settings.ts";
@@ -59,7 +60,7 @@ export type TrainAndTest = {
 };
 
 /** What is wrong with a file, for the person who named it. */
-export class FileError extends Error {
+export class FileError extends ExpectedError {
   override readonly name = "FileError";
 }
 
