@@ -1,14 +1,14 @@
 /** The routes of the edge, and what every request passes before its route. */
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
-import { z } from "zod";
 import { REQUEST_ID } from "../shared/api.ts";
 import { clipped } from "../shared/clipped.ts";
-import type { UserId } from "../shared/ids.ts";
 import { Problem } from "../shared/problem.ts";
 import { docsPage } from "./docs/page.ts";
 import { settingsOf } from "./env.ts";
-import { eraseEvents, postEvents, viewUserEvents } from "./events/events-route.ts";
+import { eraseUser } from "./events/erase-route.ts";
+import { postEvents, viewUserEvents } from "./events/events-route.ts";
+import { mergeUsers } from "./events/merge-route.ts";
 import { changeExperiment, viewExperiment } from "./experiment-route.ts";
 import { manage } from "./forward.ts";
 import { createIsolate, type EdgeEnv, type Isolate } from "./isolate.ts";
@@ -37,6 +37,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   similarByBody,
   postEvents,
   viewUserEvents,
+  mergeUsers,
   changeItems,
   listItems,
   viewItem,
@@ -66,8 +67,8 @@ function routesOf(calls: readonly Call[]): Record<string, Record<string, Handler
   return routes;
 }
 
-const UserInAnswer = z.object({ user_id: z.string().transform((id) => id as UserId) });
 const URI_CHARACTERS_MAX = 8192;
+const SIGNATURES = ["x-user-signature", "x-from-signature"];
 
 /** @param cache The data centre's cache, if there is one. */
 export function createApp(loader: VersionLoader, cache?: ObjectCache): Hono<EdgeEnv> {
@@ -129,7 +130,7 @@ const allowOrigins: MiddlewareHandler<EdgeEnv> = (c, next) => {
   return cors({
     origin: (origin) => (allowed.includes("*") ? "*" : allowed.includes(origin) ? origin : null),
     allowMethods: ["GET", "POST", "PUT", "PATCH", "DELETE"],
-    allowHeaders: ["content-type", "x-api-key", "x-request-id", "idempotency-key", "if-match", "x-user-signature"],
+    allowHeaders: ["content-type", "x-api-key", "x-request-id", "idempotency-key", "if-match", ...SIGNATURES],
     exposeHeaders: [...Object.keys(RANK_HEADERS), "retry-after", "location", "idempotent-replayed", "etag"],
     maxAge: 600,
   })(c, next);
@@ -199,14 +200,6 @@ async function ready(c: Context<EdgeEnv>): Promise<Response> {
 
 function openApi(c: Context<EdgeEnv>): Response {
   return c.body(openApiText(), 200, { "content-type": "application/json" });
-}
-
-/** The trainer writes the list of erased users. This isolate reads the list again for its next call, and removes the user's events. */
-async function eraseUser(c: Context<EdgeEnv>): Promise<Response> {
-  const answer = await manage(c);
-  c.get("isolate").erased.invalidate(c.get("caller")!.customer, c.get("access").nowMs());
-  if (answer.ok) await eraseEvents(c, UserInAnswer.parse(await answer.clone().json()).user_id);
-  return answer;
 }
 
 const refuseMethod =

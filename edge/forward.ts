@@ -12,25 +12,27 @@ const RETRY_AFTER_SECONDS = 10;
 const ANSWER_HEADERS = ["content-type", "location", "retry-after", "allow", "idempotent-replayed", "etag"];
 
 /** Forwards a management call to the trainer, with a signature instead of the API key, and returns the trainer's answer. */
-export async function manage(c: Context<EdgeEnv>): Promise<Response> {
+export const manage = (c: Context<EdgeEnv>): Promise<Response> => manageBy(c, c.req.raw);
+
+/** As `manage`, with another request of the same caller. */
+export async function manageBy(c: Context<EdgeEnv>, request: Request): Promise<Response> {
   const { managementBodies } = c.get("isolate");
   const caller = c.get("caller")!;
   requireScope(caller, "manage");
-  const hasBody = c.req.raw.body !== null;
+  const hasBody = request.body !== null;
   const release = hasBody ? managementBodies.take(caller.customer, c.get("access").nowMs()) : () => {};
   if (release === undefined) {
     const detail = "Too many calls that manage models at once. Try again.";
     throw new Problem("overloaded", detail, { retryAfterSeconds: 1 });
   }
-  return forward(c).finally(release);
+  return forward(c, request).finally(release);
 }
 
 /** Throws Problem trainer_unavailable, body_too_large, invalid_parameter. */
-async function forward(c: Context<EdgeEnv>): Promise<Response> {
+async function forward(c: Context<EdgeEnv>, request: Request): Promise<Response> {
   const { TRAINER_URL, FORWARD_SECRET, TRAINER_TIMEOUT_SECONDS } = c.get("isolate").settings;
   if (TRAINER_URL === "" || FORWARD_SECRET === "")
     throw unavailable(new Error("TRAINER_URL or FORWARD_SECRET is not set"));
-  const request = c.req.raw;
   const { pathname, search } = new URL(request.url);
   const idempotencyKey = idempotencyKeyOf(request);
   // The body of a GET has no meaning (RFC 9110, 9.3.1), and fetch sends none.

@@ -2,6 +2,8 @@ import { z } from "zod";
 import {
   EraseRequest,
   ITEM_IDS_MAX,
+  MERGE_BODY_BYTES_MAX,
+  MergeBody,
   RANK_BODY_BYTES_MAX,
   RANK_LIMIT_DEFAULT,
   RANK_LIMIT_MAX,
@@ -9,6 +11,7 @@ import {
   SimilarBody,
 } from "../shared/api.ts";
 import { EVENTS_BODY_BYTES_MAX, EventsBody } from "../shared/events/event.ts";
+import { PERSON_IDS_MAX } from "../shared/events/merges.ts";
 import { OFFSET_MAX, OFFSET_MEANING, RankListFields, SEEN_MEANING, STRATEGY_MEANING } from "../shared/list-fields.ts";
 import { ModelName } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
@@ -26,6 +29,7 @@ import {
   IdInQuery,
   ItemIds,
   Live,
+  Merged,
   RankedItems,
 } from "./openapi-schemas.ts";
 
@@ -145,10 +149,30 @@ export const CALLS: readonly Call[] = [
     ...at("get", "/v0/users/{user_id}/events", "viewUserEvents"),
     summary: "Shows a user's recent events, the newest first",
     description:
-      "At most 500 of the events that are live or at most eight days old. Older ones are part of the models that have learnt them.",
+      "At most 500 of the events that are live or at most eight days old, also those of ids that were merged. Older ones are part of the " +
+      "models that have learnt them.",
     scope: "manage",
     answers: [answer(200, EventsOfUser, "Events.")],
     problems: ["unknown_field", "events_unavailable"],
+  },
+  {
+    ...at("post", "/v0/users/{user_id}/merge", "mergeUsers"),
+    summary: "Says that two ids are one person",
+    description:
+      "From the next call on, the events of `from` count as the user's, whenever they arrive: in lists for either id, in every later " +
+      "training, and when the user is erased. So a shop calls this when an anonymous visitor logs in. A person has at most " +
+      `${PERSON_IDS_MAX} ids. Ids that are one person already stay so: repeating the call or merging in a circle changes nothing, and ` +
+      "nothing undoes a merge. Ids of erased users are not merged. Models without `schema.interaction.events` are not affected. With a " +
+      "key that requires signed user ids, both are signed.",
+    scope: "events",
+    parameters: [
+      header("x-from-signature", z.string().max(64), "The signature of `from`, for keys that require signed user ids."),
+    ],
+    body: { schema: MergeBody, bytesMax: MERGE_BODY_BYTES_MAX, isRequired: true },
+    answers: [
+      answer(200, Merged, "`user_id` is the end of the chain of merges. `changed` is false if nothing was stored."),
+    ],
+    problems: [...BODY_FAULTS, "quota_exceeded", "events_unavailable"],
   },
   {
     ...at("get", "/v0/live", "viewLive"),
@@ -180,7 +204,8 @@ export const CALLS: readonly Call[] = [
     description:
       "The user is then ranked as an unknown user: at once where the call was made, everywhere within ten seconds. Every later " +
       "training leaves the user's rows out, even if the source still has them. Only a salted hash of the id is kept, to recognise " +
-      "the user's rows. Repeating the call changes nothing. An erasure cannot be undone.",
+      "the user's rows. All ids that were merged with this one are erased too. Repeating the call changes nothing. An erasure cannot " +
+      "be undone.",
     scope: "manage",
     answers: [ERASED],
     problems: ["unknown_field", "invalid_json", "body_too_large", "events_unavailable"],

@@ -106,6 +106,7 @@ const EventFields = {
   rank_id: z.string().optional(),
 };
 export const EventsOfUser = z.object({ user_id: z.string(), events: z.array(z.object(EventFields)) });
+export const Merged = z.object({ user_id: z.string(), from: z.string(), changed: z.boolean() });
 const Counts = z.record(z.string(), z.int());
 const Percentiles = z
   .object({ p50: z.int(), p95: z.int(), p99: z.int() })

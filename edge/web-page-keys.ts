@@ -12,11 +12,19 @@ export function requireOrigin({ origins }: Caller, origin: string | undefined): 
 
 const HMAC = { name: "HMAC", hash: "SHA-256" } as const;
 
+/** The header with the signature of a request's user. */
+const SIGNATURE_HEADER = "x-user-signature";
+
 /**
  * If the key says that user ids are signed, checks the signature of a request's user: the HMAC-SHA-256 of the id, which only the customer's
  * own servers can compute. Throws Problem invalid_user_signature.
  */
-export async function requireSignedUser({ userSecret }: Caller, user: string, sent: string | undefined): Promise<void> {
+export async function requireSignedUser(
+  { userSecret }: Caller,
+  user: string,
+  sent: string | undefined,
+  headerName = SIGNATURE_HEADER,
+): Promise<void> {
   if (userSecret === undefined) return;
   const text = new TextEncoder();
   if (sent !== undefined && /^[0-9a-f]{64}$/i.test(sent)) {
@@ -24,7 +32,6 @@ export async function requireSignedUser({ userSecret }: Caller, user: string, se
     const key = await crypto.subtle.importKey("raw", text.encode(userSecret), HMAC, false, ["verify"]);
     if (await crypto.subtle.verify("HMAC", key, signature, text.encode(user))) return;
   }
-  const detail =
-    "This API key needs the header x-user-signature: the HMAC-SHA-256 of the user id in hex, with the user secret of the key.";
+  const detail = `This API key needs the header ${headerName}: the HMAC-SHA-256 of the user id in hex, with the user secret of the key.`;
   throw new Problem("invalid_user_signature", detail);
 }

@@ -227,6 +227,12 @@ function valuesOf(query: URLSearchParams): Record<string, unknown> {
 /** The body of `POST /v0/users/erase`. Unlike a path, it can have any id: `.` and `..` are no path segments. */
 export const EraseRequest = z.strictObject({ user_id: Id });
 
+export const MERGE_BODY_BYTES_MAX = 4096;
+/** The body of `POST /v0/users/{user_id}/merge`. */
+export const MergeBody = z.strictObject({
+  from: Id.meta({ description: "The id whose events count as the user's from now on.", examples: ["anonymous-7"] }),
+});
+
 /** The user id of a path `/v0/users/{user_id}`, given in its percent-encoded form. Throws Problem invalid_parameter. */
 export const parseUserIdInPath = (encoded: string): UserId => idInPath("user_id", encoded) as UserId;
 

@@ -27,6 +27,7 @@ const types = () =>
     FoundItems: z.output<typeof itemAnswers.FoundItems>;
     ChangedItems: z.output<typeof itemAnswers.ChangedItems>;
     ShownItem: z.output<typeof itemAnswers.ShownItem>;
+    MergedUser: z.output<typeof answers.Merged>;
     Live: z.output<typeof answers.Live>;
     Scenario: z.input<typeof scenarios.Scenario>;
     ScenarioList: z.output<typeof answers.Scenarios>;
@@ -69,6 +70,7 @@ export type ChangeCounts = Types["ChangeCounts"];
 export type FoundItems = Types["FoundItems"];
 export type ChangedItems = Types["ChangedItems"];
 export type ShownItem = Types["ShownItem"];
+export type MergedUser = Types["MergedUser"];
 export type Live = Types["Live"];
 export type Scenario = Types["Scenario"];
 export type ScenarioList = Types["ScenarioList"];

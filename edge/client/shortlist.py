@@ -345,6 +345,10 @@ class Shortlist:
         """What happened in the last hour, minute by minute."""
         return self.call("GET", "/v0/live")
 
+    def merge_users(self, user_id: Id, from_: Id) -> Json:
+        """Says that two ids are one person: the events of `from_` count as the user's from the next call on, for good."""
+        return self.call("POST", f"/v0/users/{quote(str(user_id), safe='')}/merge", {"from": from_})
+
     def erase_user(self, user_id: Id) -> Json:
         """Erases a user from all models, for good."""
         return self.call("POST", "/v0/users/erase", {"user_id": user_id})

@@ -216,6 +216,11 @@ export class Shortlist {
     return this.call("GET", `/v0/users/${encodeURIComponent(userId)}/events`, options);
   }
 
+  /** Says that two ids are one person: the events of `from` count as the user's from the next call on, for good. */
+  mergeUsers(userId: string | number, from: string | number, options?: CallOptions): Promise<api.MergedUser> {
+    return this.call("POST", `/v0/users/${encodeURIComponent(userId)}/merge`, { ...options, body: { from } });
+  }
+
   /** What happened in the last hour, minute by minute. */
   viewLive(options?: CallOptions): Promise<api.Live> {
     return this.call("GET", "/v0/live", options);

@@ -75,6 +75,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   listRuns: { path: MODEL, method: "listRuns" },
   listVersions: { path: MODEL, method: "listVersions" },
   activateVersion: { path: { ...MODEL, version: "20261124T093000000Z-1a2b3c4d" }, method: "activateVersion" },
+  mergeUsers: { path: { user_id: "u17" }, body: { from: "anonymous-7" }, method: "mergeUsers" },
   eraseUser: { path: { user_id: "u17" }, method: "eraseUser" },
   eraseGivenUser: { body: { user_id: "u17" } },
   viewLive: { method: "viewLive" },
@@ -128,6 +129,7 @@ function argumentsOf(id: string): unknown[] {
   const { path = {}, body, query } = EXAMPLES[id]!;
   if (id === "postEvents") return [EVENT];
   if (id === "changeItems") return [MODEL.model_name, [CHANGE]];
+  if (id === "mergeUsers") return [...Object.values(path), ...Object.values(body!)];
   const sent = query ? valuesIn(query) : body;
   return [...Object.values(path), ...(sent ? [sent] : [])];
 }

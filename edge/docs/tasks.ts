@@ -45,9 +45,9 @@ export const TASKS: readonly Task[] = [
     calls: ["viewEvaluation", "evaluateGiven", "listRuns", "listVersions", "activateVersion"],
   },
   {
-    name: "Erase users",
-    introduction: "For a user who asks to be forgotten.",
-    calls: ["eraseUser", "eraseGivenUser"],
+    name: "Merge and erase users",
+    introduction: "For a visitor who logs in, and for a user who asks to be forgotten.",
+    calls: ["mergeUsers", "eraseUser", "eraseGivenUser"],
   },
   {
     name: "Watch the service",

@@ -1,5 +1,6 @@
 /** How a request calls the shards of its customer. */
 import type { Context } from "hono";
+import { shardsOf } from "../../shared/events/event-store.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { Problem } from "../../shared/problem.ts";
 import type { EdgeEnv, Isolate } from "../isolate.ts";
@@ -41,18 +42,25 @@ export async function callShards<T>(
   );
 }
 
-/**
- * Calls all shards that may hold events of the user, the newest generation first: none before the customer's first event. Throws ReadError,
- * FormatError, ShardError.
- */
-export async function callShardsOfUser<T>(
-  user: UserId,
+/** The shards that may hold events of users, each with its users: none before the first event. Throws ReadError, FormatError. */
+export async function idsByShard(
+  users: readonly UserId[],
   { shards, eventShards }: { readonly shards: CustomerShards } & Pick<Isolate, "eventShards">,
   access: ReadAccess,
-  call: CallOne<T>,
-): Promise<T[]> {
-  return callShards(shards, await eventShards.shardsOf(shards.customer, user, access), access, call);
+): Promise<Map<string, UserId[]>> {
+  const ofShards = new Map<string, UserId[]>();
+  const list = await eventShards.of(shards.customer, access);
+  for (const user of list ? users : [])
+    for (const shard of await shardsOf(list!, user)) {
+      const known = ofShards.get(shard);
+      if (known) known.push(user);
+      else ofShards.set(shard, [user]);
+    }
+  return ofShards;
 }
+
+/** How a call of events or users reads the bucket. */
+export const accessOf = (c: Context<EdgeEnv>): ReadAccess => ({ ...c.get("access"), reader: c.get("isolate").reader });
 
 /** Throws ShardError if the deployment has no shards. */
 export function bindingOf({ namespace }: Pick<CustomerShards, "namespace">): ShardNamespace {

@@ -1,5 +1,6 @@
 /** The files to which a shard exports its events. */
 import { eventFileKey, eventFileOf, eventFilesPrefix } from "../../shared/events/event-store.ts";
+import { MERGE_CHARACTERS, mergeLines } from "./shard-merges.ts";
 import type { ShardPlace } from "./shard-rpc.ts";
 import { eventsOfRow, type Row, type ShardTables } from "./shard-tables.ts";
 
@@ -11,8 +12,9 @@ const FILE_CHARACTERS_MAX = 8 * 1024 * 1024;
 export function nextFileEnd(tables: ShardTables): number {
   const { exported } = tables;
   let [end, characters] = [exported, 0];
-  const text = "SELECT seq, length(events) AS size FROM batches WHERE seq > ? ORDER BY seq LIMIT ?";
-  for (const { seq, size } of tables.query<{ seq: number; size: number }>(text, exported, FILE_ROWS_MAX)) {
+  const text = `SELECT seq, length(events) AS size FROM batches WHERE seq > ?
+    UNION ALL SELECT seq, ${MERGE_CHARACTERS} AS size FROM merges WHERE seq > ? ORDER BY seq LIMIT ?`;
+  for (const { seq, size } of tables.query<{ seq: number; size: number }>(text, exported, exported, FILE_ROWS_MAX)) {
     characters += size;
     if (characters > FILE_CHARACTERS_MAX && end > exported) break;
     end = seq;
@@ -20,13 +22,11 @@ export function nextFileEnd(tables: ShardTables): number {
   return end;
 }
 
-/** The bytes of a file: compressed lines of JSON. */
+/** The bytes of a file: compressed lines of JSON, first the merges, then the events. */
 export async function fileBytes(tables: ShardTables, first: number, last: number): Promise<ArrayBuffer> {
   const text = "SELECT seq, user, events FROM batches WHERE seq BETWEEN ? AND ? ORDER BY seq";
-  const lines = tables
-    .query<Row>(text, first, last)
-    .flatMap(eventsOfRow)
-    .map((event) => `${JSON.stringify(event)}\n`);
+  const events = tables.query<Row>(text, first, last).flatMap(eventsOfRow);
+  const lines = [...mergeLines(tables, first, last), ...events].map((line) => `${JSON.stringify(line)}\n`);
   return new Response(new Blob(lines).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
 }
 

@@ -9,6 +9,7 @@ import { DurableObject } from "cloudflare:workers";
 import type { StoredEvent } from "../../shared/events/event.ts";
 import { EventMarks, eventFileKey, learntMarksKey } from "../../shared/events/event-store.ts";
 import type { LiveEvent } from "../../shared/events/live-events.ts";
+import type { Merge } from "../../shared/events/merges.ts";
 import type { ExposureCount } from "../../shared/experiment/counts.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { type Bindings, settingsOf } from "../env.ts";
@@ -22,17 +23,21 @@ import { fileBytes, lastInFiles, nextFileEnd } from "./event-files.ts";
 import { EventMinutes } from "./event-minutes.ts";
 import { exportCounts } from "./exposure-counts.ts";
 import { countExposures, expose, forgetOldExperiments, hasEnding, noteGoals, takeExposure } from "./exposures.ts";
+import { moveMerges } from "./move-merges.ts";
 import { compactUnlearnt, removeLearnt } from "./old-events.ts";
-import type {
-  Appended,
-  EventsOfUser,
-  Exposure,
-  ItemCount,
-  LiveCounts,
-  ShardChoices,
-  ShardPlace,
-  ShardRpc,
-  ShownExperiment,
+import { addMerges, forgetErasedMerges, mergesOf } from "./shard-merges.ts";
+import {
+  type Appended,
+  type EventsOfUser,
+  type Exposure,
+  type ItemCount,
+  LIVE_EVENTS_MAX,
+  type LiveCounts,
+  type LiveOfUsers,
+  type ShardChoices,
+  type ShardPlace,
+  type ShardRpc,
+  type ShownExperiment,
 } from "./shard-rpc.ts";
 import { ShardTables } from "./shard-tables.ts";
 import { appendEvents, eraseUser, eventsAfter, forgetErased, knownIdsOf } from "./user-events.ts";
@@ -88,14 +93,29 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
     return batch.map((ofUser) => knownIdsOf(this.#tables, ofUser));
   }
 
-  async liveEvents(user: UserId, afterSeq: number): Promise<LiveEvent[]> {
-    const events = eventsAfter(this.#tables, user, afterSeq);
-    return events.map(({ item_id, type, created_at }) => ({ item_id, type, created_at }));
+  async liveEvents(users: readonly UserId[], afterSeq: number): Promise<LiveOfUsers> {
+    const found = eventsAfter(this.#tables, users, { seq: afterSeq, max: LIVE_EVENTS_MAX });
+    const events =
+      found === "too_many"
+        ? found
+        : found.map(({ item_id, type, created_at }): LiveEvent => ({ item_id, type, created_at }));
+    return { events, merges: mergesOf(this.#tables, users) };
   }
 
-  async eventsOf(user: UserId, limit: number): Promise<StoredEvent[]> {
-    const events = eventsAfter(this.#tables, user, 0);
-    return events.sort((a, b) => b.created_at - a.created_at || b.seq - a.seq).slice(0, limit);
+  async eventsOf(users: readonly UserId[], limit: number): Promise<StoredEvent[]> {
+    let newest: StoredEvent[] = [];
+    for (const user of users) {
+      const events = [...newest, ...(eventsAfter(this.#tables, [user], { seq: 0, max: Infinity }) as StoredEvent[])];
+      newest = events.sort((a, b) => b.created_at - a.created_at || b.seq - a.seq).slice(0, limit);
+    }
+    return newest;
+  }
+
+  async merge(place: ShardPlace, merges: readonly Merge[]): Promise<void> {
+    const nowMs = Date.now();
+    if (!this.#place) await this.#begin(place);
+    await this.#wakeAt(Math.max(this.#retryAtMs, nowMs + this.#exportMs)); // as for events
+    this.ctx.storage.transactionSync(() => addMerges(this.#tables, merges, nowMs));
   }
 
   async popularItems(types: readonly string[], limit: number): Promise<ItemCount[]> {
@@ -117,10 +137,12 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
     return counts;
   }
 
-  async erase(user: UserId): Promise<void> {
+  async erase(users: readonly UserId[]): Promise<void> {
     const untilMs = Date.now() + ERASED_MS;
     await this.#wakeAt(untilMs);
-    this.ctx.storage.transactionSync(() => eraseUser(this.#tables, user, untilMs));
+    this.ctx.storage.transactionSync(() => {
+      for (const user of users) eraseUser(this.#tables, user, untilMs);
+    });
   }
 
   async expose(place: ShardPlace, experiment: ShownExperiment, exposure: Exposure): Promise<void> {
@@ -158,7 +180,8 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
       this.#failures = this.#retryAtMs = 0;
       if (isMore) return this.#wakeAt(Date.now());
       if (this.#tables.lastSeq > this.#tables.exported) return this.#wakeAt(Date.now() + this.#exportMs);
-      const rows = "SELECT EXISTS (SELECT 1 FROM batches) OR EXISTS (SELECT 1 FROM erased) AS value";
+      const tables = ["batches", "merges", "erased"].map((table) => `EXISTS (SELECT 1 FROM ${table})`);
+      const rows = `SELECT ${tables.join(" OR ")} AS value`;
       if (this.#tables.numberIn(rows) === 1) await this.#wakeAt(Date.now() + UPKEEP_MS);
     } catch (error) {
       // Cloudflare would give up after six attempts.
@@ -232,9 +255,11 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
   async #upkeep(): Promise<boolean> {
     const [place, nowMs] = [this.#place, Date.now()];
     const lastMs = Number(this.#tables.state("upkeep_at") ?? 0);
+    forgetErasedMerges(this.#tables, nowMs);
     forgetErased(this.#tables, nowMs);
     forgetOldExperiments(this.#tables, nowMs);
     if (place === undefined || (lastMs <= nowMs && nowMs < lastMs + UPKEEP_MS)) return false;
+    if (await moveMerges(this.#tables, place, this.env)) return true;
     const old = { learnt: await this.#learnt(place), beforeMs: nowMs - KEPT_MS };
     return this.ctx.storage.transactionSync(() => {
       const isMore = [removeLearnt(this.#tables, old), compactUnlearnt(this.#tables, old)].includes(true);

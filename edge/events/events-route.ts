@@ -16,7 +16,8 @@ import { requireScope } from "../auth.ts";
 import type { EdgeEnv } from "../isolate.ts";
 import { idempotencyKeyOf, jsonTextOf, readBody, refuseQuery } from "../request-body.ts";
 import { requireSignedUser } from "../web-page-keys.ts";
-import { bindingOf, callShardsOfUser, customerShards, eventsOrProblem } from "./call-shards.ts";
+import { accessOf, bindingOf, callShards, customerShards, eventsOrProblem, idsByShard } from "./call-shards.ts";
+import { NO_EVENTS, personOf, personSources } from "./person.ts";
 import {
   type Appended,
   callShard,
@@ -64,25 +65,16 @@ export async function viewUserEvents(c: Context<EdgeEnv>): Promise<Response> {
   const access = accessOf(c);
   const found = await eventsOrProblem("Events cannot be read right now", async () => {
     if (await c.get("isolate").erased.isErased(customer, user, access)) return [];
-    return callShardsOfUser(user, shardsOfCall(c), access, (rpc) => rpc.eventsOf(user, SHOWN_MAX));
+    const sources = personSources(c);
+    const { ids } = await personOf(user, sources, access, NO_EVENTS);
+    const ofShards = await idsByShard(ids, sources, access);
+    return callShards(sources.shards, [...ofShards.keys()], access, (rpc, shard) =>
+      rpc.eventsOf(ofShards.get(shard)!, SHOWN_MAX),
+    );
   });
   const newestFirst = found.flat().sort((a, b) => b.created_at - a.created_at);
   return c.json({ user_id: user, events: newestFirst.slice(0, SHOWN_MAX).map(shownEvent) });
 }
-
-/** Removes an erased user's events from the shards. */
-export async function eraseEvents(c: Context<EdgeEnv>, user: UserId): Promise<void> {
-  if (c.env.EVENTS === undefined) return;
-  const detail = "The user is erased from all models, but the user's events cannot be removed right now";
-  await eventsOrProblem(detail, () => callShardsOfUser(user, shardsOfCall(c), accessOf(c), (rpc) => rpc.erase(user)));
-}
-
-const shardsOfCall = (c: Context<EdgeEnv>) => ({
-  shards: customerShards(c),
-  eventShards: c.get("isolate").eventShards,
-});
-
-const accessOf = (c: Context<EdgeEnv>) => ({ ...c.get("access"), reader: c.get("isolate").reader });
 
 /** The events of a request, with ids and times. Throws one Problem that names every fault. */
 function eventsIn(json: unknown, nowSeconds: number) {

@@ -1,13 +1,12 @@
-import { allShards, EventShards, eventShardsKey, SHARDS_DEFAULT, shardsOf } from "../../shared/events/event-store.ts";
-import type { UserId } from "../../shared/ids.ts";
+import { allShards, EventShards, eventShardsKey, SHARDS_DEFAULT } from "../../shared/events/event-store.ts";
 import { type ReadAccess, ReadError } from "../reading/artifact-reader.ts";
 import { refreshedCache } from "../reading/refreshed-cache.ts";
 import { within } from "../reading/waiting.ts";
 
 /** How many shards hold the events of each customer. */
 export type ShardLists = {
-  /** The user's shards, the newest generation first: none before the customer's first event. Throws ReadError, FormatError. */
-  shardsOf(customer: string, user: UserId, access: ReadAccess): Promise<string[]>;
+  /** Undefined before the customer's first event. Throws ReadError, FormatError. */
+  of(customer: string, access: ReadAccess): Promise<EventShards | undefined>;
   /** All shards of the customer: none before the first event. Throws ReadError, FormatError. */
   all(customer: string, access: ReadAccess): Promise<string[]>;
   /** The customer's list, which is written before the first event. Throws ReadError, FormatError. */
@@ -30,10 +29,7 @@ export function shardLists(cacheMs: number): ShardLists {
     return cache.get(key, () => access.reader.json(key, EventShards), access);
   };
   return {
-    async shardsOf(customer, user, access) {
-      const list = await listOf(customer, access);
-      return list ? shardsOf(list, user) : [];
-    },
+    of: listOf,
     async all(customer, access) {
       const list = await listOf(customer, access);
       return list ? allShards(list) : [];

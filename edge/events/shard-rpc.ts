@@ -2,6 +2,7 @@
 
 import type { StoredEvent } from "../../shared/events/event.ts";
 import type { LiveEvent } from "../../shared/events/live-events.ts";
+import type { Merge } from "../../shared/events/merges.ts";
 import type { ExposureCount } from "../../shared/experiment/counts.ts";
 import type { RunningExperiment } from "../../shared/experiment/running.ts";
 import type { ItemId, UserId } from "../../shared/ids.ts";
@@ -20,6 +21,18 @@ export type ShardPlace = { readonly customer: string; readonly shard: string };
 export type Appended =
   | { readonly accepted: number; readonly duplicates: number }
   | { readonly full: readonly UserId[] };
+
+/** A merge with its number in the shard. */
+export type StoredMerge = Merge & { readonly seq: number };
+
+/** What users of a shard have done lately, and with whom they are one person. */
+export type LiveOfUsers = {
+  readonly events: readonly LiveEvent[] | "too_many";
+  readonly merges: readonly StoredMerge[];
+};
+
+/** Limit on the live events of a person that a call reads. */
+export const LIVE_EVENTS_MAX = 20_000;
 
 /** How many users have had an event with the item. */
 export type ItemCount = { readonly item: ItemId; readonly users: number };
@@ -65,16 +78,18 @@ export type ShardRpc = {
   append(place: ShardPlace, batch: readonly EventsOfUser[]): Promise<Appended>;
   /** For each user, returns the ids of the given events that the shard already stores. */
   knownIds(batch: readonly EventsOfUser[]): Promise<string[][]>;
-  /** The user's events with higher numbers, the first stored first. */
-  liveEvents(user: UserId, afterSeq: number): Promise<LiveEvent[]>;
-  /** The user's newest events, the newest first. */
-  eventsOf(user: UserId, limit: number): Promise<StoredEvent[]>;
+  /** The users' events with higher numbers, the first stored first, and all their merges. */
+  liveEvents(users: readonly UserId[], afterSeq: number): Promise<LiveOfUsers>;
+  /** The users' newest events, the newest first. */
+  eventsOf(users: readonly UserId[], limit: number): Promise<StoredEvent[]>;
+  /** Stores merges, in the shards of both their users. Repeating it changes nothing. */
+  merge(place: ShardPlace, merges: readonly Merge[]): Promise<void>;
   /** The items with the most users among the newest events of these types, counted within the last second. */
   popularItems(types: readonly string[], limit: number): Promise<ItemCount[]>;
   /** The choices by events of these types with higher numbers, for the items with the most recent ones. */
   choices(types: readonly string[], afterSeq: number, limit: number): Promise<ShardChoices>;
-  /** Removes the user's events, and drops those that arrive within the next hour. */
-  erase(user: UserId): Promise<void>;
+  /** Removes the users' events, and drops those that arrive within the next hour. Then their merges are removed too. */
+  erase(users: readonly UserId[]): Promise<void>;
   /** Stores a user's first list of an experiment. Repeating it changes nothing. */
   expose(place: ShardPlace, experiment: ShownExperiment, exposure: Exposure): Promise<void>;
   /** Removes and returns the user's exposure, for the shard that the user has now. */

@@ -1,6 +1,7 @@
 /**
  * The tables of a shard. A row of `batches` holds the events of one user that arrived together, since each row written costs money.
- * Rows are numbered upwards by `seq`. Events of a compacted row have numbers of their own, and the row has the highest of them.
+ * Rows are numbered upwards by `seq`, together with those of `merges`. Events of a compacted row have numbers of their own, and the row has
+ * the highest of them.
  */
 import type { StoredEvent } from "../../shared/events/event.ts";
 import type { UserId } from "../../shared/ids.ts";
@@ -12,6 +13,10 @@ const SCHEMA = `
     seq INTEGER PRIMARY KEY, user TEXT NOT NULL, at INTEGER NOT NULL, count INTEGER NOT NULL, ids TEXT NOT NULL, events TEXT NOT NULL
   );
   CREATE INDEX IF NOT EXISTS batches_of_user ON batches (user);
+  CREATE TABLE IF NOT EXISTS merges (
+    source TEXT, target TEXT, seq INTEGER NOT NULL UNIQUE, at INTEGER NOT NULL, PRIMARY KEY (source, target)
+  ) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS merges_of_target ON merges (target);
   CREATE TABLE IF NOT EXISTS erased (user TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS calls (minute INTEGER PRIMARY KEY, counts TEXT NOT NULL);
   CREATE TABLE IF NOT EXISTS experiments (salt TEXT PRIMARY KEY, definition TEXT NOT NULL) WITHOUT ROWID;
@@ -23,9 +28,20 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 `;
 
-/** `exported` is the last number in a file, and `exporting` that of a file which may have been written. */
-/** `counts/{salt}`: the counts of an experiment as they were written last, or "final". */
-type StateName = "customer" | "shard" | "exported" | "exporting" | "upkeep_at" | "counts_at" | `counts/${string}`;
+/**
+ * `exported` is the last number in a file, and `exporting` that of a file which may have been written. Merges up to the number `moved` have
+ * been copied to the generation of shards `moved_to`. `counts/{salt}`: the counts of an experiment as they were written last, or "final".
+ */
+type StateName =
+  | "customer"
+  | "shard"
+  | "exported"
+  | "exporting"
+  | "upkeep_at"
+  | "moved"
+  | "moved_to"
+  | "counts_at"
+  | `counts/${string}`;
 
 export type Row = { readonly seq: number; readonly user: UserId; readonly at: number; readonly events: string };
 /** An event of a row. Only those of compacted rows have a number. */
@@ -51,8 +67,8 @@ export class ShardTables extends SqlTables {
   }
   /** The highest number that anything outside the shard can know. */
   get lastSeq(): number {
-    const stored = this.numberIn("SELECT MAX(seq) AS value FROM batches");
-    return Math.max(stored, this.exported, Number(this.state("exporting") ?? 0));
+    const stored = ["batches", "merges"].map((table) => this.numberIn(`SELECT MAX(seq) AS value FROM ${table}`));
+    return Math.max(...stored, this.exported, Number(this.state("exporting") ?? 0));
   }
   insert({ seq, user, at, events, ids }: NewRow): void {
     const text = JSON.stringify(events);

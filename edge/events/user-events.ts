@@ -20,12 +20,24 @@ export function appendEvents(tables: ShardTables, batch: readonly EventsOfUser[]
   return { accepted: sizeOf(batch) - duplicates, duplicates };
 }
 
-/** The user's events with higher numbers, the first stored first. */
-export const eventsAfter = (tables: ShardTables, user: UserId, seq: number): StoredEvent[] =>
-  tables
-    .query<Row>("SELECT seq, user, events FROM batches WHERE user = ? AND seq > ? ORDER BY seq", user, seq)
+const AMONG = "user IN (SELECT value FROM json_each(?)) AND seq > ?";
+
+/** The users' events with higher numbers, the first stored first; `too_many` if there are more than `max`. */
+export function eventsAfter(
+  tables: ShardTables,
+  users: readonly UserId[],
+  { seq, max }: { readonly seq: number; readonly max: number },
+): StoredEvent[] | "too_many" {
+  const list = JSON.stringify(users);
+  // One user has few enough, since the shard has refused the others.
+  const isMany =
+    users.length > 1 && tables.numberIn(`SELECT SUM(count) AS value FROM batches WHERE ${AMONG}`, list, seq) > max;
+  if (isMany) return "too_many";
+  return tables
+    .query<Row>(`SELECT seq, user, events FROM batches WHERE ${AMONG} ORDER BY seq`, list, seq)
     .flatMap(eventsOfRow)
     .filter((event) => event.seq > seq);
+}
 
 /** Removes the user's events, and drops those that arrive until a time. */
 export function eraseUser(tables: ShardTables, user: UserId, untilMs: number): void {

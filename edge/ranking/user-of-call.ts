@@ -1,9 +1,11 @@
 /** Which user a rank call is for: the record that the version has, and what the user has done since. */
 import type { RankParameters } from "../../shared/api.ts";
+import { forEachConcurrently } from "../../shared/concurrently.ts";
+import { joinedRecord } from "../../shared/events/merges.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { compileRequest } from "../../shared/rank.ts";
 import type { UserRecord } from "../../shared/snapshot.ts";
-import { liveEventsOf, withEvents } from "../events/events-of-user.ts";
+import { liveEventsOf, otherRecordIds, withEvents } from "../events/events-of-user.ts";
 import type { Isolate } from "../isolate.ts";
 import { isUnreadable, type ReadAccess, unreadableAs } from "../reading/artifact-reader.ts";
 import { writeLog } from "../request-log.ts";
@@ -16,6 +18,8 @@ type Sources = Pick<Isolate, "versions" | "erased" | "eventShards" | "settings">
 type Asking = { readonly loaded: LoadedVersion; readonly parameters: RankParameters };
 type Headers = Readonly<Record<string, string>>;
 type UserOfCall = { readonly record: UserRecord | undefined; readonly userHeaders: Headers };
+
+const RECORDS_AT_ONCE = 8;
 
 const UNREADABLE_RECORD = unreadableAs(
   "user_record_unavailable",
@@ -35,8 +39,14 @@ export async function userOfCall(
     storedRecord(userId, call, isolate, { loaded, parameters, access }),
     liveEventsOf(userId, loaded, { ...isolate, ...call }, access),
   ]);
-  const { record, eventHeaders } = withEvents(loaded, stored.record, live);
-  return { record, userHeaders: { ...stored.userHeaders, ...eventHeaders } };
+  const found = [stored];
+  const others = otherRecordIds(loaded, userId, live);
+  await forEachConcurrently(others.entries(), RECORDS_AT_ONCE, async ([i, id]) => {
+    found[i + 1] = await storedRecord(id, call, isolate, { loaded, parameters, access });
+  });
+  const { record, eventHeaders } = withEvents(loaded, joinedRecord(found.map((one) => one.record)), live);
+  const headers = found.map(({ userHeaders }) => userHeaders);
+  return { record, userHeaders: Object.assign({}, ...headers, eventHeaders) };
 }
 
 /** Throws Problem user_record_unavailable, unless the operator prefers a list without the record. */

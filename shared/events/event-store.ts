@@ -6,6 +6,7 @@
  *     customers/{customer}/events/learnt.json                     what all models have learnt: EventMarks
  *     customers/{customer}/events/erased.json                     up to which list of erased users the files were rewritten
  *     customers/{customer}/events/files/{shard}/{first}-{last}.ndjson.gz   StoredEvent lines with these sequence numbers, 15 digits each
+ *     customers/{customer}/events/files/merges.ndjson.gz          merges of deleted files (events/merges.ts), in the form of their lines
  *
  * A shard numbers its events upwards. A *mark* is the last number, by shard, that is in some place: in the exported files, or in a version
  * of a model. What a model knows of a user is the record of its version, and all events of the user's shard above the version's mark.
@@ -51,6 +52,8 @@ export const eventShardsKey = (customer: string) => `${eventsPrefix(customer)}sh
 export const learntMarksKey = (customer: string) => `${eventsPrefix(customer)}learnt.json`;
 export const erasedFromEventsKey = (customer: string) => `${eventsPrefix(customer)}erased.json`;
 export const eventFilesPrefix = (customer: string) => `${eventsPrefix(customer)}files/`;
+
+export const oldMergesKey = (customer: string) => `${eventFilesPrefix(customer)}merges.ndjson.gz`;
 
 const DIGITS = 15;
 const padded = (seq: number) => String(seq).padStart(DIGITS, "0");

@@ -101,6 +101,9 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
   expect((await client.viewUserEvents("u4")).events).toMatchObject([{ item_id: "i3", type: "view" }]);
   expect((await client.viewLive()).newest_events).toMatchObject([{ user_id: "u4", item_id: "i3", type: "view" }]);
 
+  expect(await client.mergeUsers("known", "u4")).toEqual({ user_id: "known", from: "u4", changed: true });
+  expect((await client.viewUserEvents("known")).events).toMatchObject([{ item_id: "i3" }]);
+
   const change = { item_id: "i3", attributes: { price: 7 }, hidden: true };
   expect(await client.changeItems("shop", [change])).toEqual({ changed: 1, ignored: 0 });
   expect((await client.changedItems("shop", { limit: 1 })).items).toMatchObject([{ item_id: "i3", hidden: true }]);

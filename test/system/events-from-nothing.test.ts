@@ -1,5 +1,7 @@
 /** A customer without any data: from the first events to lists that follow them, on the real runtimes. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { shardsOf } from "../../shared/events/event-store.ts";
+import type { UserId } from "../../shared/ids.ts";
 import type { ModelRecord } from "../../shared/model-record.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
 import { listEventFiles } from "../../trainer/store/event-files.ts";
@@ -9,6 +11,7 @@ import { startWholeService, type WholeService } from "../fixtures/whole-service.
 
 const BODY = { model_name: "shop", connector_configs: [{ type: "Events" }], schema: EVENTS_SCHEMA };
 const RANK = "/v0/models/shop/rank";
+const SHARDS = { format: 1 as const, generations: [{ id: 0, shards: 4 }] };
 const data = twoTastes({ users: 60, items: 20, perUser: 8 });
 const itemOf = (row: number) => `i${stringAt(data.itemIds, data.items[row]!)}`;
 let service: WholeService;
@@ -80,12 +83,26 @@ test("a model of events alone counts them first, learns them once, and follows n
   const live = await call(`${RANK}?user_id=new&limit=50`);
   expect([live.events, (live.body as string[]).includes(liked!)]).toEqual(["1", false]);
 
-  await expect.poll(exported, { timeout: 20_000 }).toBe(data.userCount + 1);
+  // A visitor turns out to be this user.
+  const [viewed] = (await call(`${RANK}?user_id=new&limit=1`)).body as string[];
+  await call("/v0/events", { events: [{ user_id: "visitor", item_id: viewed, type: "view" }] });
+  expect((await call("/v0/users/new/merge", { from: "visitor" })).body).toMatchObject({
+    user_id: "new",
+    changed: true,
+  });
+  const both = await call(`${RANK}?user_id=new&limit=50`);
+  expect([both.events, (both.body as string[]).includes(viewed!)]).toEqual(["2", false]);
+
+  const shardOf = async (id: string) => (await shardsOf(SHARDS, id as UserId))[0];
+  const merges = (await shardOf("new")) === (await shardOf("visitor")) ? 1 : 2; // one in each shard
+  await expect.poll(exported, { timeout: 20_000 }).toBe(data.userCount + 2 + merges);
   expect((await call("/v0/models/shop/train", {})).status).toBe(202);
   const second = await until((record) => isActive(record) && record.version !== first.version);
-  expect(second.data).toMatchObject({ interactions: events.length + 1, events: data.userCount + 1 });
+  expect(second.data).toMatchObject({ interactions: events.length + 2, events: data.userCount + 2 + merges });
   const list = () => ranked(`${RANK}?user_id=new&limit=50`);
   await expect.poll(async () => (await list()).version, { timeout: 20_000 }).toBe(second.version);
-  const learnt = await list();
-  expect([learnt.events, learnt.ids.includes(liked!)]).toEqual(["0", false]);
+  for (const id of ["new", "visitor"]) {
+    const learnt = await ranked(`${RANK}?user_id=${id}&limit=50`);
+    expect([learnt.events, learnt.ids.includes(liked!), learnt.ids.includes(viewed!)]).toEqual(["0", false, false]);
+  }
 });

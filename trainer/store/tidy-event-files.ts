@@ -1,6 +1,6 @@
 /**
  * Upkeep of a customer's event files. A shard writes up to one a minute, so neighbours are merged. Events of erased users are removed
- * within a day, and files whose events are all too old are deleted.
+ * within a day, and files whose events are all too old are deleted. Their merges of users are kept in another object.
  *
  * The ranges of the remaining files stay without gaps, and the last file of a shard stays: its name says where the numbers go on.
  * Every step may be repeated, also by two trainers at once. A run that meets a deleted file is tried again.
@@ -11,9 +11,12 @@ import { z } from "zod";
 import { type ErasedUsers, erasedUsersKey, isErased } from "../../shared/erased-users.ts";
 import { StoredEvent } from "../../shared/events/event.ts";
 import { erasedFromEventsKey, eventFileKey } from "../../shared/events/event-store.ts";
+import { MERGE, mergeOfLine } from "../../shared/events/merges.ts";
+import type { UserId } from "../../shared/ids.ts";
 import { deleteObjects } from "./delete-objects.ts";
 import { readErasedUsers } from "./erased-list.ts";
 import { cutOffOf, eventLines, type StoredEventFile } from "./event-files.ts";
+import { keepMerges, removeOldMerges } from "./merges.ts";
 import { changeObject, type ObjectStore, StoreError, storedJson } from "./object-store.ts";
 
 export type TidyOptions = {
@@ -46,12 +49,14 @@ export async function tidyEventFiles(
     const merged = ofShard.filter(isMerged);
     await deleteObjects(store, keysOf(merged), options);
     const old = await oldOf(store, chain, options);
+    await keepMerges(store, customer, old);
     await deleteObjects(store, keysOf(old), options);
     if (erasure)
       for (const file of ofShard)
         if (!merged.includes(file) && !old.includes(file)) await rewriteWithout(store, file, erasure.erased);
     for (const group of groupsOf(chain.slice(old.length).filter(isSettled))) await merge(store, customer, group);
   }
+  if (erasure) await removeOldMerges(store, customer, erasure.erased);
   if (erasure)
     await changeObject(store, erasedFromEventsKey(customer), () => Buffer.from(JSON.stringify(erasure.done)));
 }
@@ -95,7 +100,8 @@ async function oldOf(
   for (const [i, { key }] of chain.slice(0, -1).entries()) {
     const found = await store.get(key);
     const events = found ? await eventsIn(key, found.bytes) : [];
-    if (events.some(({ event }) => event.created_at * 1000 >= nowMs - retentionMs)) return chain.slice(0, i);
+    const isYoung = ({ type, created_at }: StoredEvent) => type !== MERGE && created_at * 1000 >= nowMs - retentionMs;
+    if (events.some(({ event }) => isYoung(event))) return chain.slice(0, i);
   }
   return chain.slice(0, -1);
 }
@@ -105,11 +111,20 @@ async function rewriteWithout(store: ObjectStore, { key }: StoredEventFile, eras
   if (found === undefined) return;
   const events = await eventsIn(key, found.bytes);
   const gone = new Set<string>();
-  for (const user of new Set(events.map(({ event }) => event.user_id)))
+  for (const user of new Set(events.flatMap(({ event }) => usersOf(event))))
     if (await isErased(erased, user)) gone.add(user);
-  const kept = events.filter(({ event }) => !gone.has(event.user_id)).map(({ line }) => `${line}\n`);
+  const kept = events
+    .filter(({ event }) => !usersOf(event).some((user) => gone.has(user)))
+    .map(({ line }) => `${line}\n`);
   if (gone.size > 0) await store.swap(key, await zipped(kept.join("")), found.etag);
 }
+
+/** The users of a line: two if it is a merge. */
+const usersOf = (event: StoredEvent): UserId[] => {
+  if (event.type !== MERGE) return [event.user_id];
+  const { from, to } = mergeOfLine(event);
+  return [from, to];
+};
 
 async function eventsIn(key: string, bytes: Uint8Array) {
   try {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { NewEvent } from "../../../edge/events/shard-rpc.ts";
 import type { StoredEvent } from "../../../shared/events/event.ts";
 import { learntMarksKey } from "../../../shared/events/event-store.ts";
-import { withLiveEvents } from "../../../shared/events/live-events.ts";
+import { type LiveEvent, withLiveEvents } from "../../../shared/events/live-events.ts";
 import type { ItemId, ItemIndex, UserId } from "../../../shared/ids.ts";
 import type { UserRecord } from "../../../shared/snapshot.ts";
 import { PLACE, type PutFault, startShardWorld } from "../../fixtures/shard-world.ts";
@@ -177,19 +177,19 @@ function startScript() {
       if (step.do === "erase") {
         const user = USERS[step.user]! as UserId;
         erased.add(user);
-        await world.shard().erase(user);
+        await world.shard().erase([user]);
       }
     },
     /** Compares every user's record and live events with the plain list. */
     async check(): Promise<void> {
       for (const user of USERS.map((name) => name as UserId)) {
         if (erased.has(user)) {
-          expect(await world.shard().eventsOf(user, 10)).toEqual([]);
+          expect(await world.shard().eventsOf([user], 10)).toEqual([]);
           continue;
         }
-        const events = await world.shard().liveEvents(user, live.learnt);
+        const { events } = await world.shard().liveEvents([user], live.learnt);
         const stored = recordOf(live.events.filter(({ user_id }) => user_id === user));
-        const { record } = withLiveEvents(stored, events, { meanings: MEANINGS, indexOf });
+        const { record } = withLiveEvents(stored, events as LiveEvent[], { meanings: MEANINGS, indexOf });
         const own = plain.flatMap((sent) => (sent.user === user ? [sent.event] : []));
         expect(shown(record)).toEqual(shown(recordOf(own)));
       }

@@ -55,7 +55,7 @@ test("a goal that arrives a day late counts by its own time, and a repeated one 
 test("an erased user counts no more, nor do lists and goals that arrive within the next hour", async () => {
   await expose("gone");
   await buy("gone", 0);
-  await world.shard().erase("gone" as UserId);
+  await world.shard().erase(["gone" as UserId]);
   await expose("gone");
   await buy("gone", 0.5);
   expect(await world.shard().exposures("lasting", HOUR_MS)).toEqual([]);

@@ -31,7 +31,7 @@ const event = (item: number, more: Partial<NewEvent> = {}): NewEvent => ({
   ...more,
 });
 const append = (user: UserId, events: readonly NewEvent[]) => world.shard().append(PLACE, [{ user, events }]);
-const stored = (user: UserId) => world.shard().eventsOf(user, Infinity);
+const stored = (user: UserId) => world.shard().eventsOf([user], Infinity);
 const learn = (seq: number) =>
   world.objects.set(learntMarksKey("acme"), new TextEncoder().encode(JSON.stringify({ [PLACE.shard]: seq })));
 
@@ -76,7 +76,7 @@ test("many events are compacted into rows of a bounded size, each with the numbe
   expect(world.rows()).toBeGreaterThan(users.length);
   expect(world.rows()).toBeLessThan(15);
   for (const seq of [0, 2, 3])
-    expect((await world.shard().liveEvents(users[0]!.user, seq)).length).toBe(500 * (3 - seq));
+    expect((await world.shard().liveEvents([users[0]!.user], seq)).events.length).toBe(500 * (3 - seq));
   wait(DAY_MS);
   const changes = world.changes();
   await world.alarm();
@@ -130,7 +130,7 @@ test("a file is due a minute after the first event, at once with 10,000 rows, an
 test("late events of an erased user are dropped for an hour, and nothing of the user is left after it", async () => {
   await append(ANN, [event(1)]);
   await append(BOB, [event(1)]);
-  await world.shard().erase(ANN);
+  await world.shard().erase([ANN]);
   expect(await append(ANN, [event(2), event(3)])).toEqual({ accepted: 2, duplicates: 0 });
   expect(await stored(ANN)).toEqual([]);
   await world.alarm();
@@ -188,7 +188,7 @@ describe("items are counted by their users", () => {
     await world.alarm();
     expect(world.rows()).toBe(2);
     expect(await counts()).toEqual(["i2: 2", "i1: 1"]);
-    await world.shard().erase(ANN);
+    await world.shard().erase([ANN]);
     expect((await world.shard().popularItems(["view"], 10)).length).toBe(2);
     expect(await counts()).toEqual(["i2: 1"]);
   });

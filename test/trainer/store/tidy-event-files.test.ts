@@ -1,9 +1,11 @@
 import { gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { erasureHash } from "../../../shared/erased-users.ts";
+import { MERGE } from "../../../shared/events/merges.ts";
 import type { UserId } from "../../../shared/ids.ts";
 import { addErasedUsers } from "../../../trainer/store/erased-list.ts";
 import { cutOffOf, listAllEventFiles, listEventFiles } from "../../../trainer/store/event-files.ts";
+import { readOldMerges } from "../../../trainer/store/merges.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
 import { tidyEventFiles } from "../../../trainer/store/tidy-event-files.ts";
 import { type GivenEvent, putEvents } from "../../fixtures/event-files.ts";
@@ -83,6 +85,31 @@ describe("small files", () => {
     expect((await readable()).users.length).toBe(24);
     await tidy();
     expect(await ranges()).toEqual(["1-24"]);
+  });
+});
+
+describe("merges of users", () => {
+  const merge = (from: string, to: string): GivenEvent => ({ user: from, item: to, type: MERGE, at: nowMs / 1000 });
+
+  test("outlive the files in which they came, once each, until one of the users is erased", async () => {
+    await putEvents(store, [merge("a", "u"), event("a")], { first: 1 });
+    await putEvents(store, [merge("a", "u"), merge("b", "u")], { first: 1, shard: "0-1" });
+    await putEvents(store, [event("x")], { first: 3, shard: "0-1" });
+    nowMs += 31 * DAY_MS;
+    await putEvents(store, [event("u")], { first: 3 });
+    await tidy();
+    expect(await ranges()).toEqual(["3-3", "3-3"]);
+    const kept = () => readOldMerges(store, "acme");
+    expect(await kept()).toEqual([
+      { from: "a", to: "u" },
+      { from: "b", to: "u" },
+    ]);
+    const hashes = [await erasureHash(SALT, "b" as UserId)];
+    await putEvents(store, [merge("b", "u"), merge("c", "u")], { first: 4 });
+    await addErasedUsers(store, "acme", { salt: SALT, hashes });
+    await tidy();
+    expect(await kept()).toEqual([{ from: "a", to: "u" }]);
+    expect((await readable()).users).toEqual(["u", "c", "x"]);
   });
 });
 

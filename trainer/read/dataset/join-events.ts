@@ -1,6 +1,7 @@
 import type { ErasedUsers } from "../../../shared/erased-users.ts";
+import type { UserId } from "../../../shared/ids.ts";
 import { type ConnectorConfig, EVENTS_QUERY, EVENTS_SCHEMA, type ModelSchema } from "../../../shared/model-spec.ts";
-import { eventTypes, TYPE_LABEL } from "../connectors/events/events.ts";
+import { eventTypes, PERSONS, TYPE_LABEL, tableOfPersons } from "../connectors/events/events.ts";
 import { eventValues, idReading } from "../rules/dialect.ts";
 import type { IdExpression } from "../rules/id-expression.ts";
 import { describeRejected, type Rejected } from "../rules/reject-reasons.ts";
@@ -14,6 +15,8 @@ type JoinOptions = QueryOptions & {
   readonly nowMs: number;
   /** Whether the interactions are those of a sample of the users. Then the events of other users do not join them. */
   readonly isSample: boolean;
+  /** For each id that was merged into another, the id of the person. */
+  readonly persons: ReadonlyMap<UserId, UserId>;
 };
 
 export type JoinedInteractions = {
@@ -46,9 +49,16 @@ export async function joinEvents(
   const events = await checkInteractions(staging, table, TYPED_EVENTS, Math.floor(options.nowMs / 1000));
   // Answers have the ids as numbers, so no other id can join them.
   const canJoin = interactions.itemIdType === "integer" ? "regexp_full_match(item_id, '0|-?[1-9][0-9]*')" : "true";
-  const [userId, itemId] = [textOf(interactions.userKey, "user_id"), textOf(interactions.itemKey, "item_id")];
+  const [ownId, itemId] = [textOf(interactions.userKey, "user_id"), textOf(interactions.itemKey, "item_id")];
+  // The ids of events are those of persons already.
+  if (options.persons.size > 0) await tableOfPersons(staging.connection, options.persons);
+  const userId = options.persons.size > 0 ? "COALESCE(person, own_id)" : ownId;
+  const own =
+    options.persons.size > 0
+      ? `(SELECT *, ${ownId} AS own_id FROM ${interactions.acceptedSql}) LEFT JOIN ${PERSONS} ON id = own_id`
+      : interactions.acceptedSql;
   const candidates = `(SELECT * FROM ${events.acceptedSql} WHERE ${canJoin})`;
-  const known = `user_id IN (SELECT ${userId} FROM ${interactions.acceptedSql})`;
+  const known = `user_id IN (SELECT ${userId} FROM ${own})`;
   const joinable = options.isSample ? `(SELECT * FROM ${candidates} WHERE ${known})` : candidates;
   const counts = await readRow(
     staging,
@@ -61,7 +71,7 @@ export async function joinEvents(
       ...interactions,
       accepted: interactions.accepted + Number(counts.joined),
       acceptedSql: `(SELECT row, ${userId} AS user_id, ${itemId} AS item_id, seconds, positive, rating${session("session_id")}
-        FROM ${interactions.acceptedSql}
+        FROM ${own}
         UNION ALL SELECT row, user_id, item_id, seconds, positive, ${ratingSql(schema)} AS rating${session("NULL")} FROM ${joinable})`,
       userKey: { ...interactions.userKey, text: "key" },
       itemKey: { ...interactions.itemKey, text: "key" },

@@ -122,7 +122,8 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
   const events = joinedEventsOf(spec);
   if (events === undefined) return { ...staged, interactions, erasedRows: rows, eventItemsSql: undefined, joined: 0 };
   const isSample = options.catalogQuery !== undefined;
-  const joined = await joinEvents(staging, { interactions, schema }, events, { ...options, isSample });
+  const persons = options.context.events?.persons ?? new Map();
+  const joined = await joinEvents(staging, { interactions, schema }, events, { ...options, isSample, persons });
   return {
     ...staged,
     interactions: joined.interactions,

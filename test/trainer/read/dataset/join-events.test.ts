@@ -1,6 +1,9 @@
+import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
+import type { UserId } from "../../../../shared/ids.ts";
 import type { Label } from "../../../../shared/label.ts";
 import { EVENTS_QUERY, type ModelSpec } from "../../../../shared/model-spec.ts";
+import { fileSettings } from "../../../fixtures/real-data.ts";
 import { connectMemory } from "../../../fixtures/rows-memory.ts";
 import { readRows, rowsOf, specOf } from "../../../fixtures/rows-spec.ts";
 
@@ -72,4 +75,12 @@ test("rejected events and rejected rows of the source are counted apart", async 
   expect(summary.rejected_rows).toEqual({ unparsable_label: 1 });
   expect(summary.warnings.join("\n")).toContain("Events left out: 1 × future_time");
   expect(summary.warnings.join("\n")).toContain("Rows left out (1 of 3 rows, 33");
+});
+
+test("rows of the source count as those of the person, too", async () => {
+  const persons = new Map([["a", "c"]]) as ReadonlyMap<string, string> as ReadonlyMap<UserId, UserId>;
+  const fetched = { meanings: events, files: [], marks: {}, warnings: [], persons };
+  const context = { customer: "test", settings: fileSettings([], tmpdir()), events: fetched };
+  const { dataset } = await readRows(joined({ name: "l", type: "Weight" } as Label), { connect, context });
+  expect(rowsOf(dataset).map((row) => row.split(" ")[0])).toEqual(Array(5).fill("c"));
 });

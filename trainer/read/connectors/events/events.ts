@@ -1,3 +1,4 @@
+import type { DuckDBConnection } from "@duckdb/node-api";
 import { assert } from "../../../../shared/assert.ts";
 import { type ConnectorConfig, connectorOf, EVENTS, type ModelSpec } from "../../../../shared/model-spec.ts";
 import type { StageError } from "../../../stage/stage-error.ts";
@@ -14,6 +15,8 @@ import { EventsConfig } from "./config.ts";
 import { damagedFile, type FetchedEvents } from "./fetch-events.ts";
 
 const TABLE = "events";
+/** The ids that were merged into others. Customers' queries cannot name this table. */
+export const PERSONS = "persons";
 const ESTIMATED_FILES = 8;
 
 /**
@@ -26,9 +29,10 @@ export async function connectEvents(
 ): Promise<Connector> {
   parseConfig(config, EventsConfig);
   assert(events, "events are fetched before their connector is opened");
-  const sandbox = await openSandbox(events.files, settings, (connection) =>
-    connection.run(`CREATE VIEW ${TABLE} AS ${tableSql(events)}`),
-  );
+  const sandbox = await openSandbox(events.files, settings, async (connection) => {
+    if (events.persons.size > 0) await tableOfPersons(connection, events.persons);
+    await connection.run(`CREATE VIEW ${TABLE} AS ${tableSql(events)}`);
+  });
   const explain = (error: unknown): StageError => {
     const explained = sandbox.explain(error);
     const isDamaged = explained.code === "file_malformed" || /JSON transform error/.test(explained.message);
@@ -78,6 +82,18 @@ export async function connectEvents(
   };
 }
 
+/** Makes a table of ids that were merged, column `id`, and of the ids of the persons, column `person`. */
+export async function tableOfPersons(connection: DuckDBConnection, persons: FetchedEvents["persons"]): Promise<void> {
+  await connection.run(`CREATE TABLE ${PERSONS} (id VARCHAR, person VARCHAR)`);
+  const appender = await connection.createAppender(PERSONS);
+  for (const [id, person] of persons) {
+    appender.appendVarchar(id);
+    appender.appendVarchar(person);
+    appender.endRow();
+  }
+  appender.closeSync();
+}
+
 /** The types of events by their meaning: positive, seen, and those that only say that a list was shown. */
 export function eventTypes(meanings: FetchedEvents["meanings"]) {
   const types = Object.keys(meanings);
@@ -118,9 +134,14 @@ function tableSql(events: FetchedEvents): string {
   const { positive, seen } = eventTypes(events.meanings);
   const isAmong = (types: readonly string[]) => `type IN (${types.map(literal).join(", ")})`;
   const typeNumber = `COALESCE(list_position([${positive.map(literal).join(", ")}], type), 0)`;
-  return `SELECT user_id, item_id, type, make_timestamp(CAST(floor(created_at) AS BIGINT) * 1000000) AS created_at,
+  const stored = storedEventsSql(events);
+  const [userId, from] =
+    events.persons.size === 0
+      ? ["user_id", stored]
+      : ["COALESCE(person, user_id) AS user_id", `${stored} LEFT JOIN ${PERSONS} ON id = user_id`];
+  return `SELECT ${userId}, item_id, type, make_timestamp(CAST(floor(created_at) AS BIGINT) * 1000000) AS created_at,
       ${isAmong(positive)} AS label, value, event_id, rank_id, ${typeNumber} AS ${TYPE_NUMBER}
-    FROM ${storedEventsSql(events)} WHERE ${isAmong(seen)}`;
+    FROM ${from} WHERE ${isAmong(seen)}`;
 }
 
 const TEXTS = ["event_id", "user_id", "item_id", "type", "rank_id"];

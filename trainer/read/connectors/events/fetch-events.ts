@@ -1,16 +1,22 @@
 /** The customer's event files, copied from the bucket to a folder of the model. */
-import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { z } from "zod";
 import type { EventMeanings } from "../../../../shared/events/event.ts";
 import type { EventMarks } from "../../../../shared/events/event-store.ts";
+import { type Merge, personIds } from "../../../../shared/events/merges.ts";
+import type { UserId } from "../../../../shared/ids.ts";
 import { cutOffOf, eventLines, listEventFiles, type StoredEventFile } from "../../../store/event-files.ts";
 import { forEachAtOnce } from "../../../store/for-each-at-once.ts";
+import { mergesIn, readOldMerges } from "../../../store/merges.ts";
 import type { ObjectStore } from "../../../store/object-store.ts";
 import type { SourceFile } from "../duckdb/files.ts";
 import { sourceError } from "../source-error.ts";
 
 export type FetchedEvents = {
   readonly meanings: EventMeanings;
+  /** For each id that was merged into another, the id of the person. */
+  readonly persons: ReadonlyMap<UserId, UserId>;
   /** The copies, in the order of their events. */
   readonly files: readonly SourceFile[];
   /** The last event of each shard in these files: the cut-off of the run. */
@@ -40,9 +46,10 @@ export const EVENTS_FOLDER = "events";
 export async function fetchEvents(meanings: EventMeanings, options: FetchOptions): Promise<FetchedEvents> {
   const { store, customer, directory, signal, progress, bytesMax } = options;
   const { files: all, marks, afterGap } = cutOffOf(await listEventFiles(store, customer));
+  const oldMerges = await readOldMerges(store, customer); // after the files were listed, since upkeep moves merges before it deletes a file
   const files = bytesMax === undefined ? all : newestOf(all, bytesMax);
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const wanted = new Set(files.map(nameOf));
+  const wanted = new Set(files.map(nameOf).flatMap((name) => [name, mergesNameOf(name)]));
   const present = new Set<string>();
   for (const name of await readdir(directory))
     if (wanted.has(name)) present.add(name);
@@ -54,8 +61,10 @@ export async function fetchEvents(meanings: EventMeanings, options: FetchOptions
     progress?.(++done / missing.length);
   };
   await forEachAtOnce(missing, fetchNext, signal);
+  const merges = await Promise.all(files.map((file) => mergesBeside(join(directory, nameOf(file)))));
   return {
     meanings,
+    persons: mergedIds([...oldMerges, ...merges.flat()]),
     files: files.map((file) => copyOf(file, directory)),
     marks,
     warnings: afterGap.slice(0, 1).map(gapWarning),
@@ -80,6 +89,16 @@ const copyOf = (file: StoredEventFile, directory: string): SourceFile => {
   };
 };
 
+/** The merges of a copied file lie beside it, so that no later run has to search its events for them. */
+const mergesNameOf = (name: string) => `${name}.merges`;
+
+const mergesBeside = async (path: string): Promise<Merge[]> =>
+  MergeList.parse(JSON.parse(await readFile(mergesNameOf(path), "utf8").catch(() => "[]"))) as Merge[];
+
+const MergeList = z.array(z.object({ from: z.string(), to: z.string() }));
+
+const mergedIds = (merges: Iterable<Merge>) => new Map([...personIds(merges)].filter(([id, person]) => id !== person));
+
 /** A file appears in the folder only once it is whole. */
 async function fetchFile(store: ObjectStore, { key }: StoredEventFile, path: string): Promise<void> {
   const found = await store.get(key);
@@ -89,9 +108,11 @@ async function fetchFile(store: ObjectStore, { key }: StoredEventFile, path: str
       message: `The event file ${key} was deleted while it was being read`,
       retryable: true,
     });
-  await eventLines(found.bytes).catch((error) => {
+  const lines = await eventLines(found.bytes).catch((error) => {
     throw damagedFile(`The event file ${key} is cut off or damaged: its gzip data do not end as they should`, error);
   });
+  const merges = mergesIn(lines);
+  if (merges.length > 0) await writeFile(mergesNameOf(path), JSON.stringify(merges), { flush: true });
   await writeFile(`${path}.unfinished`, found.bytes, { flush: true });
   await rename(`${path}.unfinished`, path);
 }

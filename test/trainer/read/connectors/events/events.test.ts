@@ -4,6 +4,9 @@ import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { EventMeanings } from "../../../../../shared/events/event.ts";
+import { oldMergesKey } from "../../../../../shared/events/event-store.ts";
+import { MERGE, mergeLine } from "../../../../../shared/events/merges.ts";
+import type { UserId } from "../../../../../shared/ids.ts";
 import type { ModelSpec } from "../../../../../shared/model-spec.ts";
 import { type Connector, jsonRows } from "../../../../../trainer/read/connectors/connector.ts";
 import { connectEvents, withEventTypes } from "../../../../../trainer/read/connectors/events/events.ts";
@@ -19,6 +22,7 @@ const MEANINGS: EventMeanings = {
   dislike: { label: false, seen: true },
   impression: { label: false, seen: false },
 };
+const mergeOf = (from: string, to: string) => ({ from: from as UserId, to: to as UserId });
 const never = new AbortController().signal;
 let root: string;
 let store: ObjectStore;
@@ -99,6 +103,27 @@ describe("the table", () => {
     ]);
   });
 
+  test("has one id for each person, also where the file with the merge is gone or was copied by an earlier run", async () => {
+    const merge = (from: string, to: string): GivenEvent => ({ user: from, item: to, type: MERGE });
+    await putEvents(store, [{ user: "a", item: "x" }, merge("a", "b")]);
+    await putEvents(store, [{ user: "b", item: "y" }, merge("b", "c")], { shard: "0-1" });
+    await putEvents(
+      store,
+      [
+        { user: "old", item: "z" },
+        { user: "c", item: "x" },
+      ],
+      { shard: "0-2" },
+    );
+    const line = JSON.stringify({ ...mergeLine(mergeOf("old", "c"), { seq: 1, at: 0 }) });
+    await store.putIfAbsent(oldMergesKey("acme"), gzipSync(`${line}\n`), "application/gzip");
+    for (let run = 0; run < 2; run++) {
+      const rows = (await rowsOf("SELECT user_id, item_id FROM events ORDER BY item_id, event_id")) as object[];
+      expect(rows).toEqual(["x", "x", "y", "z"].map((item_id) => ({ user_id: "c", item_id })));
+    }
+    await expect(rowsOf("SELECT * FROM persons")).rejects.toThrow(/persons/);
+  });
+
   test("a model of several positive types reads the number of the type, any other the label", () => {
     const meanings = { ...MEANINGS, purchase: { label: true, seen: true } };
     const specOf = (events: EventMeanings, type: string) =>
@@ -168,7 +193,8 @@ describe("the copies", () => {
       return store.get(name);
     };
     await fetched({ store: { ...store, get } });
-    expect(got).toEqual([expect.stringContaining("000000000000006-000000000000006")]);
+    const files = got.filter((objectKey) => objectKey !== oldMergesKey("acme"));
+    expect(files).toEqual([expect.stringContaining("000000000000006-000000000000006")]);
     const after = await readdir(directory);
     expect([before.length, after.length, before.filter((name) => after.includes(name)).length]).toEqual([2, 2, 1]);
   });
