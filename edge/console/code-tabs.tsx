@@ -1,11 +1,12 @@
 import { useSignal } from "@preact/signals";
-import { type Call, curlOf, pythonOf, typeScriptOf } from "./request-code.ts";
+import { type Call, curlOf, pythonOf, rowOf, typeScriptOf } from "./request-code.ts";
 import { Code } from "./widgets.tsx";
 
 const LANGUAGES = [
   ["curl", curlOf],
   ["TypeScript", typeScriptOf],
   ["Python", pythonOf],
+  ["Web page", rowOf],
 ] as const;
 
 /** The code for exactly this request. */

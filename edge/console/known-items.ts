@@ -1,16 +1,15 @@
 /** The attributes of items that answers have contained, for titles, images and the values that forms offer. */
 import { signal } from "@preact/signals";
 import type { ItemId, RankedItems, Shortlist } from "../client/shortlist.ts";
+import { type Attributes, pictureName, TITLE_NAMES, titleName } from "../client/shown-attributes.ts";
 
-export type Attributes = Readonly<Record<string, unknown>>;
+export type { Attributes };
 
 const KNOWN_MAX = 5000;
 const SAMPLE_ITEMS = 500;
 /** Items whose attributes are offered: each item of a version names all of them. */
 const NAMED_ITEMS = 20;
 const VALUES_MAX = 100;
-const TITLE_NAMES = /^(title|name|item_name|item_title|product_name|product_title|movie_title|headline)$/i;
-const IMAGE_NAMES = /image|img|picture|photo|thumb|poster|cover/i;
 
 /** By id as text: events have ids as text, also where answers have numbers. */
 export const knownItems = signal<ReadonlyMap<string, Attributes>>(new Map());
@@ -34,16 +33,14 @@ export async function loadSample(client: Shortlist, model: string, signal: Abort
 /** The item's title, or its id. */
 export function titleOf(id: ItemId): string {
   const attributes = knownItems.value.get(String(id)) ?? {};
-  const name = Object.keys(attributes).find((name) => TITLE_NAMES.test(name));
+  const name = titleName(attributes);
   return name ? String(attributes[name]) : String(id);
 }
 
-/** The address of the item's image, if an attribute holds one. */
+/** The address of the item's image, if an attribute holds one that the console may load. */
 export function imageOf(attributes: Attributes): string | undefined {
-  const found = Object.entries(attributes).find(
-    ([name, value]) => IMAGE_NAMES.test(name) && /^https:\/\//.test(String(value)),
-  );
-  return found && String(found[1]);
+  const name = pictureName(attributes, /^https:\/\//);
+  return name && String(attributes[name]);
 }
 
 /** The attributes that are neither title nor image. */

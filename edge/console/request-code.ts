@@ -1,5 +1,6 @@
 /** Calls as code that makes exactly them. The key is a variable: what is copied contains no secret. */
-import type { RankRequest } from "../client/shortlist.ts";
+import { ROW_FIELDS } from "../client/row-attributes.ts";
+import type { ItemId, RankRequest } from "../client/shortlist.ts";
 
 export type Call = { readonly origin: string; readonly model: string; readonly request: RankRequest };
 
@@ -52,6 +53,41 @@ export function pythonOf({ origin, model, request }: Call): string {
     `shortlist = Shortlist(${JSON.stringify(origin)}, KEY)`,
     call,
   ].join("\n");
+}
+
+/** A web component that shows the list. Fields without an attribute of their own are in `request`. */
+export function rowOf({ origin, model, request }: Call): string {
+  const { return: _, ...left } = request as RankRequest & Record<string, unknown>;
+  const attributes: [name: string, text: string][] = [
+    ["key", "KEY"],
+    ["model", model],
+  ];
+  for (const [name, [field, kind]] of Object.entries(ROW_FIELDS)) {
+    const { [field]: value } = left;
+    const text = kind === "items" ? idsText(value) : kind === "json" ? JSON.stringify(value) : value;
+    if (value === undefined || text === undefined) continue;
+    attributes.push([name, String(text)]);
+    delete left[field];
+  }
+  if (Object.keys(left).length > 0) attributes.push(["request", JSON.stringify(left)]);
+  const written = attributes.map(([name, text]) => `${name}=${attributeText(text)}`);
+  const isShort = written.join(" ").length <= LINE_MAX;
+  return [
+    `<script type="module" src="${origin}/shortlist-row.js"></script>`,
+    `<shortlist-row${isShort ? ` ${written.join(" ")}` : `\n  ${written.join("\n  ")}\n`}></shortlist-row>`,
+  ].join("\n");
+}
+
+/** Undefined where an id would not be read as it is. */
+function idsText(interactions: unknown): string | undefined {
+  const ids = ((interactions ?? []) as { item_id: ItemId }[]).map(({ item_id }) => item_id);
+  return /[,\s]/.test(ids.join("")) ? undefined : ids.join(",");
+}
+
+/** A text in the quotes that it does not contain. */
+function attributeText(text: string): string {
+  const escaped = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  return text.includes('"') ? `'${escaped.replaceAll("'", "&#39;")}'` : `"${escaped}"`;
 }
 
 /** How a language writes names of fields and the values that JSON writes differently. */

@@ -46,8 +46,9 @@ export function docsHtml() {
 <style>${raw(STYLE)}</style><script type="module" src="/docs.js"></script></head><body>
 <nav aria-label="Calls"><h1>Shortlist API</h1><p><a href="/">Console</a></p>${TASKS.map(menuOf)}<h2><a href="#errors">Errors</a></h2></nav>
 <main>
-<p>Calls carry the header <code>x-api-key</code>. Clients: <a href="/client.js">client.js</a> for pages and
-<a href="/client.py">client.py</a>. For tools: <a href="/v0/openapi.json">openapi.json</a>.</p>
+<p>Calls carry the header <code>x-api-key</code>. Clients: <a href="/client.js">client.js</a> and
+<a href="/client.py">client.py</a>. A list on a web page: <a href="/shortlist-row.js">shortlist-row.js</a>.
+For tools: <a href="/v0/openapi.json">openapi.json</a>.</p>
 <form id="key" hidden><label>API key <input type="password" autocomplete="off" size="40"></label>
 <small>stays in this tab, and is sent by <em>Try it</em></small></form>
 ${TASKS.map((task) => sectionOf(task, paths))}

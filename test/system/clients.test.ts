@@ -6,6 +6,7 @@ import { buildSync } from "esbuild";
 import { Miniflare } from "miniflare";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import backEnd from "../../edge/client/examples/back-end.ts";
+import { PageClient } from "../../edge/client/page-client.ts";
 import { type ModelSpec, Shortlist } from "../../edge/client/shortlist.ts";
 import { CALLS } from "../../edge/openapi-calls.ts";
 import { RankBody, SimilarBody } from "../../shared/api.ts";
@@ -154,7 +155,9 @@ test.skipIf(!hasPython)(`the Python client makes every call${UNLESS_SKIPPED}`, {
   const environment = { EDGE_URL: service.edge.url, API_KEY: apiKey, SPEC: spec };
   const stdout = await runPython("test/fixtures/client-tour.py", [], environment);
   const { methods, fields } = JSON.parse(stdout) as { methods: string[]; fields: Record<string, string[]> };
-  const ours = Object.getOwnPropertyNames(Shortlist.prototype).filter((name) => name !== "constructor");
+  const ours = [Shortlist, PageClient]
+    .flatMap(({ prototype }) => Object.getOwnPropertyNames(prototype))
+    .filter((name) => name !== "constructor");
   expect(methods).toEqual(ours.map(snakeCase).sort());
   const namesOf = ({ shape }: { shape: object }, ...others: string[]) =>
     Object.keys(shape)

@@ -113,15 +113,21 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
     return { page, errors };
   };
 
-  test("a page of another origin shows a list, and a click changes it", { timeout: TIMEOUT }, async () => {
-    const html = await readFile("edge/client/examples/shop.html");
+  /** Serves a page of the examples, at another origin than the edge. */
+  const serveExample = async (name: string) => {
+    const html = await readFile(join("edge/client/examples", name));
     const shop = createServer((_, answer) => answer.setHeader("content-type", "text/html").end(html));
     await once(shop.listen(0, "127.0.0.1"), "listening");
     const { port } = shop.address() as AddressInfo;
+    const query = new URLSearchParams({ edge: local.edge_url, key: local.api_key, model: local.model_name });
+    return { shop, address: `http://127.0.0.1:${port}/?${query}` };
+  };
+
+  test("a page of another origin shows a list, and a click changes it", { timeout: TIMEOUT }, async () => {
+    const { shop, address } = await serveExample("shop.html");
     try {
       const { page, errors } = await openPage();
-      const query = new URLSearchParams({ edge: local.edge_url, key: local.api_key, model: local.model_name });
-      await page.goto(`http://127.0.0.1:${port}/?${query}`);
+      await page.goto(address);
       await page.getByText("Popular items.").waitFor();
       expect(await pageFaults(page)).toEqual([]);
       const titles = () => page.locator("button").allInnerTexts();
@@ -143,6 +149,35 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
       await page.goto("about:blank");
       const eventsOfLeaver = async () => (await call("/v0/users/leaver/events")).json();
       await expect.poll(eventsOfLeaver, { timeout: 10_000 }).toMatchObject({ events: [{ type: "view" }] });
+      expect(errors.filter((error) => !error.includes("favicon"))).toEqual([]);
+    } finally {
+      shop.close();
+    }
+  });
+
+  test("a page of rows shows lists, and a purchase moves to the row of what was bought", {
+    timeout: TIMEOUT,
+  }, async () => {
+    const { shop, address } = await serveExample("rows.html");
+    try {
+      const { page, errors } = await openPage();
+      await page.goto(address);
+      await page.getByRole("region", { name: "For you" }).getByRole("button").nth(7).waitFor();
+      const popular = page.getByRole("region", { name: "What everybody buys" }).getByRole("button");
+      await popular.nth(7).waitFor();
+      expect(await pageFaults(page)).toEqual([]);
+      const chosen = await popular.first().locator(".title").innerText();
+      await popular.first().click();
+      await page.getByRole("region", { name: "Buy again" }).waitFor();
+      await page.locator("article").getByText(chosen).waitFor();
+      await page.getByRole("button", { name: "Buy", exact: true }).click();
+      const user = await page.evaluate<string>("localStorage.user");
+      const types = async () => {
+        const { events } = (await (await call(`/v0/users/${user}/events`)).json()) as { events: { type: string }[] };
+        return events.map(({ type }) => type);
+      };
+      await expect.poll(types, { timeout: 10_000 }).toEqual(expect.arrayContaining(["view", "purchase", "impression"]));
+      expect(await pageFaults(page)).toEqual([]);
       expect(errors.filter((error) => !error.includes("favicon"))).toEqual([]);
     } finally {
       shop.close();

@@ -26,6 +26,8 @@ beforeAll(async () => {
   writeFileSync(
     join(folder, "main.ts"),
     `import { type ItemId, type ModelRecord, type RankedItems, Shortlist, ShortlistError } from "shortlist-client";
+import { ShortlistRow } from "shortlist-client/shortlist-row"; // a server that renders pages may import it
+export const refresh = (): void => new ShortlistRow().refresh();
 const client = new Shortlist({ url: "http://127.0.0.1:9", apiKey: "rk_key" });
 export const ids = (): Promise<ItemId[]> => client.rank("shop", { user_id: 7 });
 export const ranked = (): Promise<RankedItems> => client.rank("shop", { return: ["scores"] });

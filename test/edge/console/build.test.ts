@@ -34,3 +34,8 @@ test("the first view has at most 60 kB, and has no plots", () => {
 });
 
 test("the client is one file", () => expect(String(built("client.js"))).not.toMatch(/\bimport\b/));
+
+test("the row of a web page is one file of at most 6 kB", () => {
+  expect(String(built("shortlist-row.js"))).not.toMatch(/\bimport\b(?!\.meta)/);
+  expect(gzipSync(built("shortlist-row.js")).length).toBeLessThanOrEqual(6000);
+});

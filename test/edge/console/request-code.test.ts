@@ -1,10 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
+import { ROW_FIELDS, valueIn } from "../../../edge/client/row-attributes.ts";
 import {
   actionCurl,
   type Call,
   curlOf,
   pythonOf,
+  rowOf,
   scenarioPath,
   typeScriptOf,
 } from "../../../edge/console/request-code.ts";
@@ -47,6 +49,33 @@ test("the Python code writes Python's values, and return as return_", () => {
   expect(code).toContain('retrieval={ "in_stock": True, "note": None, "max-price": { "$lt": 80 } }');
   expect(code).toContain('return_=["scores"]');
   expect(code).toContain("exclude_seen=False");
+});
+
+/** The request of a row, from its attributes as a browser reads them. */
+function requestOfRow(html: string): object {
+  const read: Record<string, unknown> = {};
+  for (const [, name, double, single] of html
+    .split("<shortlist-row")[1]!
+    .matchAll(/([\w-]+)=(?:"([^"]*)"|'([^']*)')/g)) {
+    const text = (double ?? single)!.replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&amp;", "&");
+    if (name === "request") Object.assign(read, JSON.parse(text));
+    else if (ROW_FIELDS[name!]) read[ROW_FIELDS[name!]![0]] = valueIn(text, ROW_FIELDS[name!]![1], name!);
+  }
+  return read;
+}
+
+test("the web component makes the request", () => {
+  const hostile = { ...form, user: `o'neil "<script>&amp;`, session: ["i1", "i 2"], pinned: "i4" };
+  for (const filled of [EMPTY_FORM, hostile, { ...form, session: ["a,b", "c"] }]) {
+    const request = requestOf(filled);
+    expect(requestOfRow(rowOf({ ...call, request: { ...request, return: ["metadata"] } }))).toEqual(request);
+  }
+  expect(rowOf({ ...call, request: { user_id: "u17", scenario: "home" } })).toBe(
+    [
+      '<script type="module" src="https://edge.example/shortlist-row.js"></script>',
+      '<shortlist-row key="KEY" model="shop" user="u17" scenario="home"></shortlist-row>',
+    ].join("\n"),
+  );
 });
 
 test("ids are numbers for a model of integers, given items leave out seen ones as the form says, and a seed needs exploration", () => {

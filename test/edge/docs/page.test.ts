@@ -29,7 +29,7 @@ test("every call and every problem code with its remedy is on the page", () => {
 
 test("links lead to places on the page or to files of the edge, and nothing else is loaded", () => {
   const targets = Array.from(page.matchAll(/(?:src|href)="([^"]+)"/g), ([, target]) => target!);
-  const files = ["/", "/docs.js", "/client.js", "/client.py", "/v0/openapi.json"];
+  const files = ["/", "/docs.js", "/client.js", "/client.py", "/shortlist-row.js", "/v0/openapi.json"];
   const broken = targets.filter((target) => !files.includes(target) && !page.includes(`id="${target.slice(1)}"`));
   expect(broken).toEqual([]);
   expect(page.match(/<script/g)).toHaveLength(1);
