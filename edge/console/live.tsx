@@ -1,8 +1,9 @@
 import { useMemo } from "preact/hooks";
 import type { Live } from "../client/shortlist.ts";
 import { ago, clock, count } from "./figures.ts";
+import { LINES_MAX } from "./legend.tsx";
 import { useLoaded } from "./loaded.ts";
-import { LINES_MAX, type MinutesLine, MinutesPlot } from "./minutes-plot.tsx";
+import { type MinutesLine, MinutesPlot } from "./minutes-plot.tsx";
 import { client } from "./session.ts";
 import { Table, WhenLoaded } from "./widgets.tsx";
 

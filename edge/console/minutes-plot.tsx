@@ -1,10 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { coloursIn, DASHES, Legend } from "./legend.tsx";
 
 const HEIGHT = 200;
-/** Lines differ in colour and in their dashes. The style sheet has a colour for each. */
-const DASHES = [[], [7, 4], [2, 3], [10, 3, 2, 3], [4, 2], [1, 4]];
-export const LINES_MAX = DASHES.length;
 
 /** `total` stands for the whole hour. */
 export type MinutesLine = { readonly name: string; readonly total: string; readonly values: (number | null)[] };
@@ -20,12 +18,8 @@ export function MinutesPlot({ times, lines }: { times: readonly string[]; lines:
     const draw = async () => {
       const { drawLines } = await import("./lines-plot.ts");
       if (isGone || place.current === null) return;
-      const samples = [...legend.current!.querySelectorAll("svg")];
-      const shown = lines.map(({ values }, at) => ({
-        values,
-        dash: DASHES[at]!,
-        colour: getComputedStyle(samples[at]!).color,
-      }));
+      const colours = coloursIn(legend.current!);
+      const shown = lines.map(({ values }, at) => ({ values, dash: DASHES[at]!, colour: colours[at]! }));
       plot?.destroy();
       const seconds = times.map((time) => Date.parse(time) / 1000);
       plot = drawLines(place.current, seconds, { lines: shown, height: HEIGHT });
@@ -44,25 +38,8 @@ export function MinutesPlot({ times, lines }: { times: readonly string[]; lines:
   }, [times, lines]);
   return (
     <>
-      <ul class="legend" ref={legend}>
-        {lines.map(({ name, total }, at) => (
-          <li key={name}>
-            <svg class={`line-${at}`} width="28" height="10" aria-hidden="true">
-              <line
-                x1="0"
-                x2="28"
-                y1="5"
-                y2="5"
-                stroke="currentColor"
-                stroke-width="2"
-                stroke-dasharray={DASHES[at]!.join(" ")}
-              />
-            </svg>
-            {name} <b>{total}</b>
-          </li>
-        ))}
-      </ul>
-      <div ref={place} class="plot" aria-hidden="true" style={{ minHeight: HEIGHT }} />
+      <Legend lines={lines} list={legend} />
+      <div ref={place} class="plot" aria-hidden="true" style={{ minHeight: `${HEIGHT}px` }} />
       {hasFailed.value && <p class="quiet">The plot could not be loaded.</p>}
     </>
   );

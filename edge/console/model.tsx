@@ -2,6 +2,7 @@ import { computed, useSignal } from "@preact/signals";
 import type { ModelRecord } from "../client/shortlist.ts";
 import { ChangePage } from "./change.tsx";
 import { DataPage } from "./data.tsx";
+import { ExperimentPage } from "./experiment.tsx";
 import { FailureText } from "./failure.tsx";
 import { ago, metric, qualityOf, times } from "./figures.ts";
 import { useAction, useLoaded } from "./loaded.ts";
@@ -21,6 +22,7 @@ const PARTS = [
   ["", "Quality"],
   ["try", "Try it"],
   ["versions", "Versions"],
+  ["experiment", "Experiment"],
   ["runs", "Runs"],
   ["data", "Data"],
   ["events", "Events"],
@@ -84,6 +86,7 @@ function Part({ part, model, onChange }: { part: string; model: ModelRecord; onC
   if (part === "change") return <ChangePage model={model} onChange={onChange} />;
   if (model.version === null) return isTraining(model) ? <FirstTraining /> : null;
   if (part === "versions") return <VersionsPage model={model} onChange={onChange} />;
+  if (part === "experiment") return <ExperimentPage model={model} onChange={onChange} />;
   return <WhyPage model={model} />;
 }
 

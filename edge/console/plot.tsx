@@ -44,7 +44,7 @@ export function Plot({ caption, load, inputs, height = HEIGHT }: PlotProps) {
   return (
     <figure>
       <figcaption>{caption}</figcaption>
-      <div ref={place} class="plot" aria-hidden="true" style={{ minHeight: height }} />
+      <div ref={place} class="plot" aria-hidden="true" style={{ minHeight: `${height}px` }} />
       {hasFailed.value && <p class="quiet">The plot could not be loaded.</p>}
     </figure>
   );

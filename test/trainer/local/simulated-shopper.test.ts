@@ -39,5 +39,13 @@ test("a list is looked at from the top, and left with a purchase", () => {
     expect(actions[bought - 1]).toEqual({ item_id: actions[bought]!.item_id, type: "view" });
   }
   expect(counts[0]!).toBeGreaterThan(2 * counts[3]!);
-  expect(counts[3]!).toBeGreaterThan(2 * counts[10]!);
+});
+
+test("where little is bought, shoppers still stop looking somewhere", () => {
+  const dear = Array.from({ length: 20 }, (_, i) => item({ ...liked, price: 1e9 }, i));
+  const random = seededRandom(4);
+  const seen = Array.from({ length: SHOPPERS }, () => actionsOn(dear, { taste, random })).flat();
+  const countAt = (place: number) => seen.filter(({ item_id }) => item_id === place).length;
+  expect(countAt(10) / countAt(0)).toBeGreaterThan(0.25); // 0.9 ** 10 is 0.35
+  expect(countAt(10) / countAt(0)).toBeLessThan(0.45);
 });
