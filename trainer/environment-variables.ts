@@ -70,6 +70,7 @@ export const SettingsSchema = StoreSchema.extend({
   SHORTLIST_TRAINER_HOST: z.string().min(1).default("127.0.0.1"),
   SHORTLIST_TRAINER_PORT: integer(0, 65_535, 8788),
   SHORTLIST_METRICS_PORT: whole(1, 65_535).optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: "must be a postgres:// address" })
     .refine(isDecodable, "must be percent-encoded: a % of the password is %25")

@@ -69,6 +69,8 @@ export function readSettings(environment: Environment = process.env) {
     backupHours: values.SHORTLIST_BACKUP_HOURS,
     /** Undefined: no metrics. */
     metricsPort: values.SHORTLIST_METRICS_PORT,
+    /** The OTLP collector that metrics and traces are sent to, without a slash at the end; undefined: none. */
+    collectorUrl: values.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, ""),
     /** Shared with the edge; signs forwarded requests. */
     forwardSecret: values.FORWARD_SECRET,
     store: storeSettings(values),

@@ -1,4 +1,7 @@
-/** Metrics of a process, by OpenTelemetry's SDK. It is loaded only where an operator asks for metrics. */
+/**
+ * Metrics of a process, by OpenTelemetry's SDK: Prometheus reads them, or they are sent to a collector. The SDK is loaded only where an
+ * operator asks for metrics.
+ */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { Meter } from "@opentelemetry/api";
@@ -13,15 +16,19 @@ export type Metrics = {
 
 /** Bounds of histograms of seconds. */
 export const CALL_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** A collector that does not answer holds up the end of a job for so long. */
+export const SEND_MS_MAX = 5000;
 export const RUN_SECONDS = [1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14_400];
 
-export async function openMetrics(): Promise<Metrics> {
+/** @param collectorUrl Where metrics are sent every minute and at the end; absent: nowhere. */
+export async function openMetrics(collectorUrl?: string): Promise<Metrics> {
   const [{ MeterProvider }, { PrometheusExporter, PrometheusSerializer }] = await Promise.all([
     import("@opentelemetry/sdk-metrics"),
     import("@opentelemetry/exporter-prometheus"),
   ]);
   const reader = new PrometheusExporter({ preventServerStart: true });
-  const provider = new MeterProvider({ readers: [reader] });
+  const sending = collectorUrl === undefined ? [] : [await senderTo(collectorUrl)];
+  const provider = new MeterProvider({ resource: await telemetryResource(), readers: [reader, ...sending] });
   const serializer = new PrometheusSerializer("", false, undefined, true, true);
   return {
     meter: provider.getMeter("shortlist"),
@@ -32,6 +39,23 @@ export async function openMetrics(): Promise<Metrics> {
     },
     close: () => provider.shutdown(),
   };
+}
+
+/** Who sends. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES of the operator take precedence. */
+export async function telemetryResource() {
+  const { detectResources, envDetector, resourceFromAttributes } = await import("@opentelemetry/resources");
+  const own = resourceFromAttributes({ "service.name": "shortlist-trainer" });
+  return own.merge(detectResources({ detectors: [envDetector] }));
+}
+
+/** Sends what it reads. The SDK reads the variables OTEL_EXPORTER_OTLP_… for headers and compression. */
+async function senderTo(collectorUrl: string) {
+  const [{ PeriodicExportingMetricReader }, { OTLPMetricExporter }] = await Promise.all([
+    import("@opentelemetry/sdk-metrics"),
+    import("@opentelemetry/exporter-metrics-otlp-http"),
+  ]);
+  const exporter = new OTLPMetricExporter({ url: `${collectorUrl}/v1/metrics`, timeoutMillis: SEND_MS_MAX });
+  return new PeriodicExportingMetricReader({ exporter, exportTimeoutMillis: SEND_MS_MAX });
 }
 
 export type MetricsServer = { readonly port: number; close(): Promise<void> };

@@ -6,6 +6,7 @@ import type { Run } from "./records/run-ledger.ts";
 import { performRun } from "./runs/perform-run.ts";
 import type { StopReason } from "./runs/run-lease.ts";
 import { type ClosingStep, closeInReverse, openServices, type TrainerParts } from "./services.ts";
+import { openTelemetry } from "./telemetry.ts";
 
 /** Which runs to work on. Those of all other models keep waiting. */
 export type OnlyRuns = { readonly customer?: string | undefined; readonly model?: string | undefined };
@@ -28,7 +29,9 @@ const RUNS_LISTED_MAX = 10_000;
 export async function trainOnce(parts: TrainerParts, only: OnlyRuns, signal: AbortSignal): Promise<OnceResult> {
   const closing: ClosingStep[] = [];
   try {
-    const services = await openServices(parts, closing);
+    const telemetry = await openTelemetry(parts);
+    const services = await openServices({ ...parts, log: telemetry.log }, closing);
+    await telemetry.observe(services.database, closing);
     const { database, registry, ledger, settings } = services;
     const context = { ...services, workers: { wake: () => undefined } };
     const work = async (): Promise<OnceResult> => {

@@ -61,6 +61,10 @@ export function observeTrainer(meter: Meter, { database, stateDirectory, nowMs }
     models: gauge("models", "Models by status"),
     failing: gauge("model_failing", "1 if the model's last run has failed"),
     age: gauge("model_age_seconds", "Age of the live version"),
+    catalogAge: gauge(
+      "model_catalog_age_seconds",
+      "Age of the catalog that the live version has from the model's source of items",
+    ),
     dataAge: gauge("model_data_age_seconds", "Age of the newest interaction that the model's last run has read"),
     quality: gauge("model_quality", "The live version's metrics, such as ndcg@10"),
     memory: gauge("memory_bytes", "Resident memory of the trainer's main process"),
@@ -99,7 +103,9 @@ export function observeTrainer(meter: Meter, { database, stateDirectory, nowMs }
       const labels: Attributes = { customer: row.customer, model: row.model_name };
       result.observe(gauges.failing, row.failure === null ? 0 : 1, labels);
       if (row.trained_at !== null) result.observe(gauges.age, ageOf(row.trained_at), labels);
-      const to = parsed(row.data).to;
+      const { to, catalog_items } = parsed(row.data);
+      if (row.trained_at !== null && catalog_items !== undefined)
+        result.observe(gauges.catalogAge, ageOf(row.trained_at), labels);
       if (typeof to === "string") result.observe(gauges.dataAge, ageOf(to), labels);
       for (const [metric, value] of Object.entries(parsed(row.metrics)))
         if (typeof value === "number" && metric.includes("@"))

@@ -3,8 +3,6 @@ import { randomUUID } from "node:crypto";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
-import type { Log } from "../log/log.ts";
-import { openMetrics, serveMetrics } from "../log/metrics.ts";
 import { type Settings, SettingsError } from "../settings.ts";
 import { managementApp } from "./http/app.ts";
 import { callLimit, forwardVerifier, memoryNonces } from "./http/forwarded.ts";
@@ -25,7 +23,7 @@ import {
   type TrainerParts,
   waitAtMost,
 } from "./services.ts";
-import { observeTrainer, runCounter } from "./trainer-metrics.ts";
+import { openTelemetry } from "./telemetry.ts";
 
 export type Trainer = {
   readonly port: number;
@@ -60,27 +58,16 @@ export async function startTrainer(parts: TrainerParts): Promise<Trainer> {
   }
 }
 
-const logTo =
-  (logs: readonly Log[]): Log =>
-  (entry) => {
-    for (const log of logs) log(entry);
-  };
-
 type Opened = { readonly server: Server; readonly failed: Promise<never> };
 
 async function open(given: TrainerParts, closing: ClosingStep[]): Promise<Opened> {
-  const metrics = given.settings.metricsPort === undefined ? undefined : await openMetrics();
-  const parts = metrics ? { ...given, log: logTo([given.log, runCounter(metrics.meter)]) } : given;
+  const telemetry = await openTelemetry(given);
+  const parts = { ...given, log: telemetry.log };
   const { settings, store, nowMs, log } = parts;
   const { runs } = settings;
   const services = await openServices(parts, closing);
   const { database, ledger, folders, erasures, grants } = services;
-  if (metrics) {
-    const { stateDirectory, host, metricsPort: port } = settings;
-    observeTrainer(metrics.meter, { database, stateDirectory, nowMs });
-    const server = await serveMetrics({ host, port: port!, texts: [metrics.text], log });
-    closing.push(() => server.close());
-  }
+  await telemetry.observe(database, closing);
 
   const stopping = new AbortController();
   const removals = startRemovals({ ...services, signal: stopping.signal });

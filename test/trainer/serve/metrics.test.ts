@@ -55,6 +55,8 @@ test("a scrape shows the queue and every model with its quality", async () => {
   expect(await sample('shortlist_model_failing{customer="acme",model="model-0"}')).toBe(1);
   expect(await sample('shortlist_model_quality{customer="other",model="model-1",metric="ndcg@10"}')).toBe(0.2);
   expect(await sample('shortlist_model_age_seconds{customer="other",model="model-1"}')).toBeGreaterThanOrEqual(60);
+  const catalogAge = 'shortlist_model_catalog_age_seconds{customer="other",model="model-1"}';
+  expect(await sample(catalogAge)).toBeGreaterThanOrEqual(60);
   expect(await sample("shortlist_database_up")).toBe(1);
 });
 test("rank calls are counted by model, strategy and status; the name of no model is not kept", async () => {

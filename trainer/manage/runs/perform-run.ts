@@ -129,6 +129,7 @@ async function attemptRun(model: Model, claim: Claim, context: AttemptContext): 
       }
       const clean = <Value>(value: Value) => redacted(value, prepared.secrets);
       const progress = progressWriter(claim, model, context);
+      const stagesBefore = context.notes.read().stages.length;
       const result = await runChild({
         ...prepared,
         program: context.program,
@@ -150,6 +151,7 @@ async function attemptRun(model: Model, claim: Claim, context: AttemptContext): 
         seconds: Math.round(result.seconds * 10) / 10,
         peak_mb: result.peakMb,
         rows: context.notes.read().read?.interactions,
+        stages: context.notes.read().stages.slice(stagesBefore),
       };
       const where = result.outcome.kind === "failed" && {
         stage: result.outcome.failure.stage,
