@@ -30,29 +30,52 @@ export async function manageBy(c: Context<EdgeEnv>, request: Request): Promise<R
 
 /** Throws Problem trainer_unavailable, body_too_large, invalid_parameter. */
 async function forward(c: Context<EdgeEnv>, request: Request): Promise<Response> {
-  const { TRAINER_URL, FORWARD_SECRET, TRAINER_TIMEOUT_SECONDS } = c.get("isolate").settings;
-  if (TRAINER_URL === "" || FORWARD_SECRET === "")
-    throw unavailable(new Error("TRAINER_URL or FORWARD_SECRET is not set"));
   const { pathname, search } = new URL(request.url);
   const idempotencyKey = idempotencyKeyOf(request);
   // The body of a GET has no meaning (RFC 9110, 9.3.1), and fetch sends none.
   const body = WITHOUT_BODY.has(request.method)
     ? new Uint8Array(0)
     : await readBody(request, MANAGEMENT_BODY_BYTES_MAX);
+  const contentType = request.headers.get("content-type");
+  const ifMatch = request.headers.get("if-match");
+  const headers = {
+    ...(ifMatch === null ? {} : { "if-match": ifMatch }),
+    ...(contentType === null ? {} : { "content-type": contentType }),
+  };
+  const timeoutMs = c.get("isolate").settings.TRAINER_TIMEOUT_SECONDS * 1000;
+  const call = { method: request.method, path: pathname + search, idempotencyKey, body, headers, timeoutMs };
+  return passedOn(await callTrainer(c, call));
+}
+
+type TrainerCall = {
+  readonly method: string;
+  readonly path: string;
+  readonly idempotencyKey?: string;
+  readonly body: Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+};
+
+/** Sends a signed request for the caller. Throws Problem trainer_unavailable. */
+export async function callTrainer(
+  c: Context<EdgeEnv>,
+  { method, path, idempotencyKey = "", body, headers, timeoutMs }: TrainerCall,
+): Promise<Response> {
+  const { TRAINER_URL, FORWARD_SECRET } = c.get("isolate").settings;
+  if (TRAINER_URL === "" || FORWARD_SECRET === "")
+    throw unavailable(new Error("TRAINER_URL or FORWARD_SECRET is not set"));
   const signed: ForwardedRequest = {
-    method: request.method,
-    path: pathname + search,
+    method,
+    path,
     ...c.get("caller")!,
     timestampSeconds: Math.floor(c.get("access").nowMs() / 1000),
     nonce: crypto.randomUUID(),
     idempotencyKey,
     bodyDigest: await bodyDigestOf(body),
   };
-  const contentType = request.headers.get("content-type");
-  const ifMatch = request.headers.get("if-match");
   // Not `new URL(path, TRAINER_URL)`: a path that begins with two slashes would name another host.
-  const answer = await fetch(new URL(TRAINER_URL).origin + signed.path, {
-    method: signed.method,
+  return fetch(new URL(TRAINER_URL).origin + path, {
+    method,
     headers: {
       [FORWARD_HEADERS.customer]: signed.customer,
       [FORWARD_HEADERS.keyId]: signed.keyId,
@@ -63,16 +86,14 @@ async function forward(c: Context<EdgeEnv>, request: Request): Promise<Response>
       [FORWARD_HEADERS.signature]: await signForward(signed, FORWARD_SECRET),
       [FORWARD_HEADERS.requestId]: c.get("requestId"),
       ...(idempotencyKey === "" ? {} : { "idempotency-key": idempotencyKey }),
-      ...(ifMatch === null ? {} : { "if-match": ifMatch }),
-      ...(contentType === null ? {} : { "content-type": contentType }),
+      ...headers,
     },
     redirect: "manual",
-    signal: AbortSignal.timeout(TRAINER_TIMEOUT_SECONDS * 1000),
+    signal: AbortSignal.timeout(timeoutMs),
     ...(body.length > 0 ? { body: body as Uint8Array<ArrayBuffer> } : {}),
   }).catch((cause: unknown) => {
     throw unavailable(cause);
   });
-  return passedOn(answer);
 }
 
 /** The trainer's answer. An answer of a gateway in between is not passed on. */

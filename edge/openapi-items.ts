@@ -22,12 +22,14 @@ export const ItemsAnswer = z.object({
     description: "How many of the changed items the live version was not trained with. Absent: none.",
   }),
   placed: z
-    .literal("after_training")
+    .enum(["within_a_minute", "after_training"])
     .optional()
     .meta({
       description:
-        "When the model gives new items a place. Until then they come last in lists by score, and have their turn in filters, pinned " +
-        "items, given candidates, exploration and items with the same attribute values. Only with `new`.",
+        "When the model scores the new items. `within_a_minute`: the trainer extends the live version by those that share attribute " +
+        "values with other items. `after_training`: the version has no scores or no attributes, or no trainer answers. Until then new " +
+        "items come last in lists by score, and have their turn in filters, pinned items, given candidates, exploration and items with " +
+        "the same attribute values. Only with `new`.",
     }),
 });
 export const ChangedItems = z.object({

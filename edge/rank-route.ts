@@ -34,9 +34,10 @@ async function answerRank(call: RankCall, isolate: Isolate, read: () => Promise<
     const access = rankAccess(call, isolate);
     const waitedMs = waitingTimer(call.nowMs);
 
-    const { loaded: version, release, choice, defaultScenario } = await leaseVersion(call, isolate, sent, access);
+    const leased = await leaseVersion(call, isolate, sent, access);
+    const { loaded: version, release, choice, defaultScenario } = leased;
     try {
-      const { loaded, changeHeaders } = await withChanges(call, isolate, version, access);
+      const { loaded, changeHeaders } = await withChanges(call, isolate, leased, access);
       const versionMs = waitedMs();
       const { parameters, scenarioHeaders } = await withScenario(
         asked,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { NextCanary, RunningCanary, RunningExperiment } from "./experiment/running.ts";
+import { ExtensionOfVersion } from "./items/extension-file.ts";
 import { type Descriptor, Live, StoredMeanings } from "./manifest.ts";
 
 /** States of a model as its customer sees them. */
@@ -28,6 +29,8 @@ export const LivePointer = z
     holdout: RunningExperiment.optional(),
     /** The scenario of calls that name none. */
     default_scenario: z.string().max(63).optional(),
+    /** How the live version scores new items. Absent, or of another version: it does not. */
+    extension: ExtensionOfVersion.optional(),
     /** RFC 3339 UTC. */
     updated_at: z.string().max(40),
   })

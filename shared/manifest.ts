@@ -10,6 +10,7 @@
  *     models/{customer}/{model}/lists/{version}.bin          the lists that the report was made from, for the trainer
  *     models/{customer}/{model}/replays/{version}.bin        the report's model and cases, to measure scenarios, for the trainer
  *     models/{customer}/{model}/scenarios/{name}.json        named defaults for rank calls (shared/scenario.ts)
+ *     models/{customer}/{model}/extensions/{sha256, hex}.bin how the live version scores new items (shared/items/extension-file.ts)
  *     models/{customer}/{model}/blobs/{sha256, hex}          every other file, named by its content
  *
  * Every reference is a descriptor (as in the OCI image specification): media type, digest, size. A reader checks first the size, then the

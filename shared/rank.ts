@@ -4,7 +4,7 @@ import type { ItemId, ItemIndex } from "./ids.ts";
 import { Problem } from "./problem.ts";
 import { chosenAgain } from "./rank/chosen-again.ts";
 import { compileShaping, type Shaping } from "./rank/compile-shaping.ts";
-import { placeAlike, withNewItems } from "./rank/new-items.ts";
+import { placeNewItems, withNewItems } from "./rank/new-items.ts";
 import { newestScores, timesOfItems } from "./rank/newest.ts";
 import { type Reason, reasonItemsMax, reasonsFor } from "./rank/reasons.ts";
 import { callValues, type ReferenceSources } from "./rank/reference-values.ts";
@@ -73,8 +73,6 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const { history, strategy } = scored;
   const { itemCount, newCount = 0 } = snapshot;
   const scores = scored.scores && withNewItems(scored.scores, snapshot);
-  // Likeness by attribute values has scores for new items already.
-  if (similarTo !== undefined && scores && scores !== scored.scores) placeAlike(scores, session[0]!, snapshot);
 
   const mayRepeat = again !== undefined || (similarTo === undefined && snapshot.sessions?.repeats);
   const inSession = new Set(mayRepeat ? [] : session);
@@ -87,6 +85,9 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const isCandidate = chosen ? (item: ItemIndex) => chosen.has(item) && isShown(item) : isShown;
   const among = given ?? chosen ?? itemCount + newCount;
   const candidates = { isCandidate, among, newCount };
+  const alike = similarTo && session[0];
+  // Likeness by attribute values has scores for new items already.
+  if (scores !== scored.scores) placeNewItems(scores!, candidates, alike, snapshot);
   const { limit, offset = 0 } = request;
   const shaped = shaping && shape(scores ?? popular(snapshot), { limit, offset }, candidates, shaping);
   const upToEnd = shaped?.items ?? bestOf(scores, offset + limit, isCandidate, among);

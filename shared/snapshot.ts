@@ -1,6 +1,7 @@
 import type { AttributeTable } from "./attributes.ts";
 import type { Filter } from "./filter/parse-filter.ts";
 import type { ItemId, ItemIdType, ItemIndex, UserId } from "./ids.ts";
+import type { PlacedItems } from "./items/placed-items.ts";
 import type { SessionRules } from "./manifest.ts";
 import type { ChoiceCounts, LiveChoices } from "./recent-choices.ts";
 import type { Similarity } from "./similarity.ts";
@@ -32,6 +33,8 @@ export type Snapshot = {
   readonly itemCount: number;
   /** Items behind those of the version, which the customer has added since. The model does not know them. Absent: none. */
   readonly newCount?: number | undefined;
+  /** The new items that have scores, by the version's extension. Absent: none. */
+  readonly placed?: PlacedItems | undefined;
   readonly itemIdType: ItemIdType;
   /** The number of history entries that the model uses. Older ones are cut off before `score`. */
   readonly historyMax: number;

@@ -17,6 +17,7 @@ import type { EdgeEnv } from "../isolate.ts";
 import { jsonTextOf, readBody, refuseQuery } from "../request-body.ts";
 import type { LoadedVersion } from "../versions/load-version.ts";
 import type { Bound, ChangedModel, ItemChangesRpc, NewChange } from "./item-changes-rpc.ts";
+import { askForPlaces } from "./placing.ts";
 import { callObject, withVersion } from "./version-of-items.ts";
 
 const ERRORS_MAX = 50;
@@ -37,7 +38,9 @@ export async function changeItems(c: Context<EdgeEnv>): Promise<Response> {
       const sent = changesIn(items, loaded, nowMs());
       const stored = await storeChanges(sent, loaded, (work) => callObject(c, model, (object) => work(object, model)));
       changes.invalidate(model, nowMs());
-      return c.json(stored);
+      const { changed, ignored, added } = stored;
+      if (added === 0) return c.json({ changed, ignored });
+      return c.json({ changed, ignored, new: added, placed: await askForPlaces(c, loaded) });
     });
   } finally {
     release();
@@ -58,12 +61,8 @@ async function storeChanges(sent: readonly NewChange[], { catalog }: LoadedVersi
   }
   if ("full" in stored) throw tooMany(stored.full);
   if ("unknown" in stored) throw problemOf(stored.unknown.slice(0, ERRORS_MAX).map((i) => unknownItem(i, sent[i]!.id)));
-  const { changed, ignored, added } = stored;
-  return { changed, ignored, ...(added > 0 && { new: added, placed: PLACED }) };
+  return stored;
 }
-
-/** No model places an item that it was not trained with. Until then new items come last in lists by score. */
-const PLACED = "after_training";
 
 const unknownItem = (i: number, id: ItemId): ProblemPart => ({
   pointer: `/items/${i}/item_id`,

@@ -52,9 +52,10 @@ const listChanged = (c: Context<EdgeEnv>, { limit, after }: ChangedItemsQuery): 
 /** `?search=&retrieval=&limit=&offset=` */
 const searchItems = (c: Context<EdgeEnv>, { filter, ...page }: SearchItemsQuery): Promise<Response> =>
   withRoom(c, async (waiting) =>
-    withVersion(c, async ({ loaded: source, access }) => {
+    withVersion(c, async (ofModel) => {
+      const { loaded: source, access } = ofModel;
       const isolate = c.get("isolate");
-      const { loaded, changeHeaders } = await withChanges({ requestId: c.get("requestId") }, isolate, source, access);
+      const { loaded, changeHeaders } = await withChanges({ requestId: c.get("requestId") }, isolate, ofModel, access);
       const itemCount = (page.search === "" ? 1 : WORDS_COST) * loaded.catalog.itemCount;
       const found = await inTurn({ ...waiting, itemCount }, isolate, async () => {
         const { snapshot, release } = snapshotOf(loaded);
@@ -125,10 +126,11 @@ async function countsOf(
 async function similarTo(
   id: ItemId,
   c: Context<EdgeEnv>,
-  { loaded: source, access, waiting }: ItemsOfModel & { readonly waiting: Waiting },
+  { waiting, ...version }: ItemsOfModel & { readonly waiting: Waiting },
 ) {
+  const { loaded: source, access } = version;
   const isolate = c.get("isolate");
-  const { loaded } = await withChanges({ requestId: c.get("requestId") }, isolate, source, access);
+  const { loaded } = await withChanges({ requestId: c.get("requestId") }, isolate, version, access);
   if (loaded.catalog.indexOf(id) === undefined) return []; // this isolate does not know a new item for some seconds
   const parameters = parseSimilarBody({ item_id: id, limit: SIMILAR_SHOWN });
   const { items, strategy } = await rankInTurn(waiting, isolate, { loaded, parameters, record: undefined }, access);

@@ -1,5 +1,6 @@
 /** What the calls about a model's items have in common: its live version, and the object with its changes. */
 import type { Context } from "hono";
+import type { ExtensionOfVersion } from "../../shared/items/extension-file.ts";
 import { markOf } from "../../shared/live-pointer.ts";
 import { Problem } from "../../shared/problem.ts";
 import type { EdgeEnv } from "../isolate.ts";
@@ -12,6 +13,8 @@ import { type ChangedModel, callItemChanges, ItemChangesError, type ItemChangesR
 export type ItemsOfModel = {
   /** The version as it was trained, without the changes since. */
   readonly loaded: LoadedVersion;
+  /** How a version scores new items. It need not be `loaded`. */
+  readonly extension: ExtensionOfVersion | undefined;
   readonly model: ChangedModel;
   readonly access: RankAccess;
 };
@@ -28,7 +31,8 @@ export async function withVersion<T>(c: Context<EdgeEnv>, work: (items: ItemsOfM
   try {
     const { modelName, live } = loaded.target;
     const changesFrom = loaded.manifest.changes_from ?? 0;
-    return await work({ loaded, model: { customer, modelName, mark: markOf(live), changesFrom }, access });
+    const model = { customer, modelName, mark: markOf(live), changesFrom };
+    return await work({ loaded, extension: target.extension, model, access });
   } finally {
     release();
   }

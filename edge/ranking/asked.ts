@@ -47,7 +47,7 @@ export const byBody =
  */
 export async function withScenario(
   { sent, parse }: Asked,
-  { loaded, choice, defaultScenario }: Omit<VersionOfCall, "release">,
+  { loaded, choice, defaultScenario }: Pick<VersionOfCall, "loaded" | "choice" | "defaultScenario">,
   { scenarios }: Pick<Isolate, "scenarios">,
   access: ReadAccess,
 ): Promise<{ readonly parameters: RankParameters; readonly scenarioHeaders: Readonly<Record<string, string>> }> {

@@ -3,6 +3,7 @@ import { isUnreadable, type ReadAccess, unreadableAs } from "../reading/artifact
 import { writeLog } from "../request-log.ts";
 import type { LoadedVersion } from "../versions/load-version.ts";
 import type { RankCall } from "./rank-call.ts";
+import type { VersionOfCall } from "./version-of-call.ts";
 
 const UNREADABLE_CHANGES = unreadableAs(
   "artifact_unavailable",
@@ -15,11 +16,11 @@ type Changed = { readonly loaded: LoadedVersion; readonly changeHeaders: Readonl
 export async function withChanges(
   { requestId: request_id }: Pick<RankCall, "requestId">,
   { changes, settings }: Pick<Isolate, "changes" | "settings">,
-  loaded: LoadedVersion,
+  { loaded, extension }: Pick<VersionOfCall, "loaded" | "extension">,
   access: ReadAccess,
 ): Promise<Changed> {
   try {
-    return { loaded: await changes.applied(loaded, access), changeHeaders: {} };
+    return { loaded: await changes.applied(loaded, { ...access, log: writeLog }, extension), changeHeaders: {} };
   } catch (error) {
     if (!settings.SERVE_UNFILTERED || !isUnreadable(error)) return UNREADABLE_CHANGES(error);
     writeLog({ event: "served_without_changes", level: "warning", request_id, error: String(error) });

@@ -2,6 +2,7 @@
 
 import type { RankParameters } from "../../shared/api.ts";
 import { FormatError } from "../../shared/assert.ts";
+import type { ExtensionOfVersion } from "../../shared/items/extension-file.ts";
 import { Problem } from "../../shared/problem.ts";
 import { popularVersion } from "../events/popular-version.ts";
 import type { Isolate } from "../isolate.ts";
@@ -18,6 +19,8 @@ export type VersionOfCall = VersionLease & {
   readonly choice: Choice;
   /** The scenario of calls that name none. */
   readonly defaultScenario: string | undefined;
+  /** How a version scores new items. It need not be the leased one. */
+  readonly extension: ExtensionOfVersion | undefined;
 };
 
 const NO_CHOICE: Choice = { parts: [] };
@@ -44,12 +47,14 @@ export async function leaseVersion(
     const wanted = targetOf(target, choice);
     const lease = await versions.lease(wanted, { ...access, reader, log: writeLog }, access.untilMs);
     const isWanted = lease.loaded.target.live.version === wanted.live.version; // or another one, while this one is loaded
-    return { ...lease, choice: isWanted ? choice : NO_CHOICE, defaultScenario: target.defaultScenario };
+    return { ...lease, choice: isWanted ? choice : NO_CHOICE, ...defaultsOf(target) };
   }
   if (similarTo !== undefined) throw target.notActive;
   const loaded = await popularVersion(target, { ...isolate, shards: call.shards }, access);
-  return { loaded, release: () => {}, choice: NO_CHOICE, defaultScenario: undefined };
+  return { loaded, release: () => {}, choice: NO_CHOICE, defaultScenario: undefined, extension: undefined };
 }
+
+const defaultsOf = ({ defaultScenario, extension }: LiveVersion) => ({ defaultScenario, extension });
 
 function liveVersion(
   { ahead, customer, modelName }: RankCall,

@@ -13,11 +13,14 @@ import {
   HEAD_BYTES_MAX,
   type ItemChanges,
 } from "../../shared/items/changes-file.ts";
+import type { ExtensionOfVersion } from "../../shared/items/extension-file.ts";
+import { placedItems } from "../../shared/items/placed-items.ts";
 import { MEGABYTE } from "../../shared/memory-cost.ts";
 import { countOf, stringAt } from "../../shared/packed-strings.ts";
 import { isUnreadable, type ReadAccess } from "../reading/artifact-reader.ts";
 import { refreshedCache } from "../reading/refreshed-cache.ts";
 import { createReadLocks, findOrRead, READ_LOCK_MS } from "../reading/waiting.ts";
+import { currentExtension, extensionOf, isCurrent, type LoggedAccess, type ReadExtension } from "./extensions.ts";
 import type { NamedModel } from "./live-pointers.ts";
 import type { LoadedVersion } from "./load-version.ts";
 import { versionKey } from "./version-memory.ts";
@@ -26,8 +29,15 @@ import { versionKey } from "./version-memory.ts";
 export type CatalogChanges = {
   /** Begins to read a model's changes if `applied` would have to. A failure is thrown by `applied`. */
   prefetch(model: NamedModel, access: ReadAccess): void;
-  /** The version with its model's changes. Throws ReadError or FormatError if they are unknown. */
-  applied(loaded: LoadedVersion, access: ReadAccess): Promise<LoadedVersion>;
+  /**
+   * The version with its model's changes, and with scores of new items if this is the version's extension. Throws ReadError or
+   * FormatError if the changes are unknown.
+   */
+  applied(
+    loaded: LoadedVersion,
+    access: LoggedAccess,
+    extension: ExtensionOfVersion | undefined,
+  ): Promise<LoadedVersion>;
   /** The version with the changes that it had last, however old they are. */
   lastKnown(loaded: LoadedVersion): LoadedVersion;
   /** From now on, only changes that are read later count: this isolate's next call has what was just changed. */
@@ -42,20 +52,23 @@ const SHOWN_WITHIN_MS = 10_000;
 const NONE_KEPT_MS = 5 * 60_000;
 const MODELS_MAX = 5000;
 const HEADS_BYTES_MAX = 4 * MEGABYTE;
-/** A base may have megabytes. */
+/** A base or an extension may have megabytes. */
 const BASE_LOCK_MS = 5000;
 
 /** A null etag says that the model had no changes at `readAtMs`. */
 type Head =
   | { readonly etag: string; readonly changes: ItemChanges; readonly size: number }
   | { readonly etag: null; readonly readAtMs: number };
-/** A version with a head and its base. */
+/** A version with a head and its base, and with its extension. */
 type Applied = {
   readonly etag: string;
   readonly head: ItemChanges;
   readonly catalog: ChangedCatalog;
+  readonly extension: ReadExtension | undefined;
   readonly changed: LoadedVersion;
 };
+type Wanted = ExtensionOfVersion["file"] | undefined;
+type ChangedHead = Exclude<Head, { readonly etag: null }>;
 
 /**
  * Caches the head of each model's changes like its live pointer, and applies it to the versions in memory. A head is never used beyond
@@ -106,36 +119,53 @@ export function catalogChanges(cacheMs: number): CatalogChanges {
     return catalog;
   };
 
-  const apply = async (loaded: LoadedVersion, head: Exclude<Head, { readonly etag: null }>, access: ReadAccess) => {
-    const { etag, changes } = head;
-    const applied = withItemChanges(sourceOf(loaded), await before(loaded, changes, access), changes);
-    const { catalog, attributes, hidden } = applied;
-    const { itemCount } = loaded.catalog;
-    const { isHidden: isWithdrawn = () => false } = loaded;
-    const isHidden = (item: ItemIndex) =>
-      (hidden !== null && isHiddenIn(hidden, item)) || (item < itemCount && isWithdrawn(item));
-    const changed = { ...loaded, catalog, attributes, newCount: catalog.itemCount - itemCount, isHidden };
-    appliedTo.set(loaded, { etag, head: changes, catalog: applied, changed });
+  const apply = async (loaded: LoadedVersion, { etag, changes }: ChangedHead, wanted: Wanted, access: LoggedAccess) => {
+    const known = appliedTo.get(loaded);
+    const changedFrom = async () => withItemChanges(sourceOf(loaded), await before(loaded, changes, access), changes);
+    const applied = known?.etag === etag ? known.catalog : await changedFrom();
+    const hasNew = applied.catalog.itemCount > loaded.catalog.itemCount;
+    const extension = hasNew ? await currentExtension(known?.extension, loaded.target, wanted, access) : undefined;
+    const changed = changedVersion(loaded, applied, extension);
+    appliedTo.set(loaded, { etag, head: changes, catalog: applied, extension, changed });
     return changed;
   };
 
   return {
     prefetch: (model, access) => void headOf(model, access).catch(() => undefined),
-    async applied(loaded, access) {
+    async applied(loaded, access, extension) {
       const head = await headOf(loaded.target, access);
       if (head.etag === null) return loaded;
+      const wanted = extensionOf(loaded.target, extension);
       const find = () => {
         const known = appliedTo.get(loaded);
-        return known?.etag === head.etag ? { value: known.changed } : undefined;
+        if (known?.etag !== head.etag) return undefined;
+        const isWhole = !known.changed.newCount || isCurrent(known.extension, wanted, access.nowMs());
+        return isWhole ? { value: known.changed } : undefined;
       };
-      const lock = `${versionKey(loaded.target)} ${head.etag}`;
-      const read = () => apply(loaded, head, access).finally(() => locks.unlock(lock));
+      const lock = `${versionKey(loaded.target)} ${head.etag} ${wanted?.digest}`;
+      const read = () => apply(loaded, head, wanted, access).finally(() => locks.unlock(lock));
       return findOrRead({ find, tryLock: (nowMs) => locks.tryLock(lock, nowMs), read, waitMs: BASE_LOCK_MS }, access);
     },
     invalidate: ({ customer, modelName }, nowMs) => heads.invalidate(changesHeadKey(customer, modelName), nowMs),
     lastKnown: (loaded) => appliedTo.get(loaded)?.changed ?? loaded,
-    bytesOf: (loaded) => appliedTo.get(loaded)?.catalog.bytes ?? 0,
+    bytesOf(loaded) {
+      const applied = appliedTo.get(loaded);
+      return applied === undefined ? 0 : applied.catalog.bytes + (applied.extension?.bytes ?? 0);
+    },
   };
+}
+
+function changedVersion(
+  loaded: LoadedVersion,
+  { catalog, attributes, hidden }: ChangedCatalog,
+  extension: ReadExtension | undefined,
+): LoadedVersion {
+  const { itemCount } = loaded.catalog;
+  const { isHidden: isWithdrawn = () => false } = loaded;
+  const isHidden = (item: ItemIndex) =>
+    (hidden !== null && isHiddenIn(hidden, item)) || (item < itemCount && isWithdrawn(item));
+  const placed = extension?.file && placedItems(extension.file, catalog, itemCount);
+  return { ...loaded, catalog, attributes, newCount: catalog.itemCount - itemCount, placed, isHidden };
 }
 
 const sourceOf = (loaded: LoadedVersion): SourceItems => ({ ...loaded, changesFrom: loaded.manifest.changes_from });

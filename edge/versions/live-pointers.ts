@@ -1,5 +1,6 @@
 import { clipped } from "../../shared/clipped.ts";
 import type { RunningCanary, RunningExperiment } from "../../shared/experiment/running.ts";
+import type { ExtensionOfVersion } from "../../shared/items/extension-file.ts";
 import { LivePointer, type ModelStatus } from "../../shared/live-pointer.ts";
 import { type Live, livePointerKey, type StoredMeanings } from "../../shared/manifest.ts";
 import { ModelName } from "../../shared/model-spec.ts";
@@ -27,6 +28,8 @@ export type LiveVersion = ModelVersion & {
   readonly holdout?: RunningExperiment | undefined;
   /** The scenario of calls that name none. */
   readonly defaultScenario?: string | undefined;
+  /** How a version scores new items. */
+  readonly extension?: ExtensionOfVersion | undefined;
 };
 
 /** A model that may be answered by live counts of events until it has a version. */
@@ -81,8 +84,8 @@ export function livePointers(cacheMs: number, onModelGone: OnModelGone = () => {
         .catch(unreadableAs("artifact_unavailable", "Which version of the model is live cannot be read right now"));
       if (!pointer?.live) onModelGone({ customer, modelName }, access);
       if (pointer === undefined || pointer.status === "DESTROYING") throw notFound(modelName);
-      const { status, live, events, experiment, canary, holdout, default_scenario: defaultScenario } = pointer;
-      const running = { experiment, canary, holdout, defaultScenario };
+      const { status, live, events, experiment, canary, holdout, extension } = pointer;
+      const running = { experiment, canary, holdout, defaultScenario: pointer.default_scenario, extension };
       if (status === "ACTIVE" && live !== null)
         return { customer, modelName, live, confirmedMs: pointer.readAtMs, ...running };
       if (events === undefined) throw notActive(modelName, status);

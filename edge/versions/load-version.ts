@@ -2,6 +2,7 @@ import { FormatError } from "../../shared/assert.ts";
 import { type AttributeTable, decodeAttributes } from "../../shared/attributes.ts";
 import { type Catalog, decodeCatalog } from "../../shared/catalog.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
+import type { PlacedItems } from "../../shared/items/placed-items.ts";
 import { blobKey, type Descriptor, type GoldenScores, Manifest, manifestKey } from "../../shared/manifest.ts";
 import { passingBytes } from "../../shared/memory-cost.ts";
 import { type ChoiceCounts, decodeRecentChoices } from "../../shared/recent-choices.ts";
@@ -20,6 +21,8 @@ export type LoadedVersion = {
   readonly catalog: Catalog;
   /** Items of the catalog behind those of the version, which the customer has added since. Absent: none. */
   readonly newCount?: number;
+  /** The new items that the version's extension scores. Absent: none. */
+  readonly placed?: PlacedItems | undefined;
   readonly attributes: AttributeTable | null;
   /** Whether an item is in no answer: it is withdrawn, or the customer has hidden it since. Absent: none is. */
   readonly isHidden?: Snapshot["isHidden"];

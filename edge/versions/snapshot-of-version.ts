@@ -14,7 +14,7 @@ export function snapshotOf(
   loaded: LoadedVersion,
   { record, liveChoices }: { readonly record?: UserRecord | undefined } & Pick<Snapshot, "liveChoices"> = {},
 ): { readonly snapshot: Snapshot; readonly release: () => void } {
-  const { manifest, catalog, newCount, attributes, isHidden, userValues, scorer, target } = loaded;
+  const { manifest, catalog, newCount, placed, attributes, isHidden, userValues, scorer, target } = loaded;
   const leased: ArrayBufferView[] = [];
   const lease = <Table extends ArrayBufferView>(table: Table): Table => {
     leased.push(table);
@@ -26,6 +26,7 @@ export function snapshotOf(
       version: target.live.version,
       itemCount: manifest.item_count,
       newCount,
+      placed,
       itemIdType: manifest.item_id_type,
       historyMax: manifest.model.history_max,
       personalizes: manifest.model.method !== POPULARITY,

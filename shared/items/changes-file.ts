@@ -170,11 +170,12 @@ function parsedValue(json: string): AttributeValue | null {
   }
 }
 
-function openStrings(container: Container<unknown>, name: string): PackedStrings {
+/** Texts that are stored as their bytes and where each begins. Throws FormatError. */
+export function openStrings(container: Container<unknown>, name: string): PackedStrings {
   const bytes = arrayOf(container, name, { dtypes: ["u8"] });
   const start = arrayOf(container, `${name}_start`, { dtypes: ["u32"] });
   const isRising = start.every((offset, at) => offset >= (start[at - 1] ?? 0));
   if (start[0] !== 0 || start.at(-1) !== bytes.length || !isRising || !isUtf8(bytes))
-    throw new FormatError(`item changes: ${name} are not texts that follow each other`);
+    throw new FormatError(`${container.kind}: ${name} are not texts that follow each other`);
   return { bytes, start };
 }

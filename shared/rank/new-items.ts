@@ -1,9 +1,11 @@
-/** Scores of items that the customer has added since the training, so that the model does not know them. No other score changes. */
+/** Scores of items that the customer has added since the training, which the model does not know. No other score changes. */
 import { forEachKey } from "../attribute-values.ts";
 import type { ItemIndex } from "../ids.ts";
 import type { Snapshot } from "../snapshot.ts";
 import { topK } from "../top-k.ts";
 import { describingColumns } from "./attribute-likeness.ts";
+import { scaleOf } from "./score-scale.ts";
+import type { Candidates } from "./shape.ts";
 import { valueCounts } from "./similar.ts";
 
 /**
@@ -31,10 +33,50 @@ export function withNewItems(scores: Float32Array, { itemCount, newCount = 0, on
 }
 
 /**
+ * Gives new items scores for their places, in place: by the version's extension or, in a list of items that are similar to `alike`, by
+ * likeness to it.
+ */
+export function placeNewItems(
+  scores: Float32Array,
+  candidates: Pick<Candidates, "isCandidate" | "among">,
+  alike: ItemIndex | undefined,
+  snapshot: Snapshot,
+): void {
+  if (alike === undefined) placeByModel(scores, candidates, snapshot);
+  else placeAlike(scores, alike, snapshot);
+}
+
+/**
+ * Scores the new items that the version's extension knows, in place. They do not stand above what they may: the best of them stands
+ * behind the tenth of the other candidates or lower, the next one behind the twentieth or lower, and so on.
+ */
+function placeByModel(
+  scores: Float32Array,
+  { isCandidate, among }: Pick<Candidates, "isCandidate" | "among">,
+  { itemCount, placed }: Snapshot,
+): void {
+  if (placed === undefined) return;
+  const isGiven = (item: ItemIndex) => typeof among === "number" || among.has(item);
+  const known = scores.subarray(0, itemCount);
+  const predicted = placed.scoresFrom(known, scaleOf(known).mean);
+  const candidates = placed.items
+    .map((at, i) => ({ item: (itemCount + at) as ItemIndex, score: predicted[i]! }))
+    .filter(({ item }) => isGiven(item) && isCandidate(item))
+    .sort((a, b) => b.score - a.score || a.item - b.item);
+  if (candidates.length === 0) return;
+  const othersMax = Math.min(PLACES_MAX, candidates.length) * placed.every;
+  const others = topK(known, othersMax, (item) => isGiven(item) && isCandidate(item));
+  for (const [i, { item, score }] of candidates.entries()) {
+    const above = others[Math.min((i + 1) * placed.every, others.length) - 1];
+    scores[item] = above === undefined ? score : Math.min(score, scores[above]!);
+  }
+}
+
+/**
  * Places the new items that are most like a known one in its list of similar items, in place: the first of them right behind the tenth of
  * the other items, the next one behind the twentieth, and so on.
  */
-export function placeAlike(scores: Float32Array, item: ItemIndex, snapshot: Snapshot): void {
+function placeAlike(scores: Float32Array, item: ItemIndex, snapshot: Snapshot): void {
   const { itemCount, isHidden = () => false } = snapshot;
   const likeness = likenessOfNew(item, snapshot);
   const placesMax = Math.min(PLACES_MAX, Math.floor((itemCount - 1) / NEW_EVERY));

@@ -5,6 +5,7 @@ import { errorForLog, type Log } from "../log/log.ts";
 import type { Settings } from "../settings.ts";
 import { bucketGrants } from "../store/bucket-grants.ts";
 import type { ObjectStore } from "../store/object-store.ts";
+import { startExtensions } from "./models/extensions.ts";
 import { openDatabase } from "./records/database.ts";
 import { erasureDeadlines } from "./records/erasure-deadlines.ts";
 import { erasures } from "./records/erasures.ts";
@@ -41,14 +42,16 @@ export async function openServices(parts: TrainerParts, closing: ClosingStep[]) 
   const registry = modelRegistry(database, nowMs);
   const ledger = runLedger(database, randomUUID(), runs.heartbeatSeconds);
   if (database.isEmbedded) await ledger.releaseAll();
-  const pointers = pointerKeeper({ store, registry, nowMs, log });
+  const extensions = startExtensions({ store, nowMs, log });
+  closing.push(() => waitAtMost(PART_STOP_SECONDS_MAX, extensions.stop()));
+  const pointers = pointerKeeper({ store, registry, nowMs, log, onSettled: extensions.notice });
   closing.push(() => waitAtMost(PART_STOP_SECONDS_MAX, pointers.idle()));
   const folders = modelFolders(stateDirectory);
   const erased = erasures({ database, store, nowMs, newSalt: () => randomBytes(16).toString("hex"), log });
   const deadlines = erasureDeadlines({ database, nowMs, withinMs: settings.erasureMs, log });
   const grants = await bucketGrants(settings.store);
   closing.push(() => grants.close());
-  const records = { database, registry, ledger, pointers, folders, erasures: erased, deadlines };
+  const records = { database, registry, ledger, pointers, extensions, folders, erasures: erased, deadlines };
   const { caps, backupHours, eventRetentionMs } = settings;
   return { ...parts, ...records, caps, backupHours, eventRetentionMs, grants };
 }

@@ -48,6 +48,7 @@ export async function trainOnce(parts: TrainerParts, only: OnlyRuns, signal: Abo
         await Promise.all(runs.map((run) => performRun(run, services, stopBy(signal))));
       }
       await upkeepOnce(context, signal);
+      if (!signal.aborted) await services.extensions.finish();
       const models = await Promise.all([...done.values()].map((run) => registry.find(run.customer, run.modelName)));
       const isFailed = (model: Model | undefined) =>
         model?.failure && model.training.state !== "IDLE" && model.failure.code !== NOT_ENOUGH_EVENTS;

@@ -102,6 +102,7 @@ async function open(given: TrainerParts, closing: ClosingStep[]): Promise<Opened
       ...userRoutes(erasures, nowMs),
     ],
     backUp: () => backUp(undefined, { database, registry: services.registry, store, nowMs }),
+    onNewItems: services.extensions.watch,
     verify: forwardVerifier({
       secret: settings.forwardSecret,
       nowMs,

@@ -112,7 +112,11 @@ export async function attributeWeights(
 type SolveOptions = { readonly lambda: number; readonly isKnown: (item: number) => boolean; readonly gemm: Gemm };
 
 /** T_c (TᵀT + λI)⁻¹, with TᵀT over the items that were chosen. [targetCount, featureCount] */
-async function solvedTargets(features: SparseWeights, targets: Int32Array, { lambda, isKnown, gemm }: SolveOptions) {
+export async function solvedTargets(
+  features: SparseWeights,
+  targets: Int32Array,
+  { lambda, isKnown, gemm }: SolveOptions,
+) {
   const size = features.columnCount;
   const gram = new Float32Array(size * size);
   for (let item = 0; item < features.rowCount; item++) {

@@ -5,7 +5,8 @@ import { timesChosen } from "../statistics/histories.ts";
 import { attributeCost, attributeWeights } from "./attribute-ridge.ts";
 import { describedItems } from "./item-features.ts";
 
-const SETTINGS = { lambda: 10, neighbours: 100 };
+/** Of the ridge that scores items by their attributes. */
+export const COLD_SETTINGS = { lambda: 10, neighbours: 100 };
 /** Largest number of multiply-adds for scoring cold items: some minutes. */
 const WORK_MAX = 5e12;
 
@@ -38,10 +39,10 @@ function findColdItems(data: TrainingData): Int32Array {
 export async function coldScorer(data: TrainingData, context: FitContext): Promise<FittedModel> {
   const known = SCORERS.get(data);
   if (known) return known;
-  const matrix = await attributeWeights(data, coldItems(data), SETTINGS, context);
+  const matrix = await attributeWeights(data, coldItems(data), COLD_SETTINGS, context);
   const terms = [{ weighting: AS_SET, matrix }];
   const { itemCount } = data;
-  const scorer = fittedLinear("cold_items", SETTINGS, { itemCount, terms, uses: timesChosen(data) });
+  const scorer = fittedLinear("cold_items", COLD_SETTINGS, { itemCount, terms, uses: timesChosen(data) });
   SCORERS.set(data, scorer);
   return scorer;
 }
@@ -50,6 +51,6 @@ export async function coldScorer(data: TrainingData, context: FitContext): Promi
 export function coldCost(data: TrainingData): (SharedCost & { readonly memoryMb: number }) | undefined {
   const { length } = coldItems(data);
   if (length === 0) return undefined;
-  const { seconds, memoryMb } = attributeCost(data, length, SETTINGS);
+  const { seconds, memoryMb } = attributeCost(data, length, COLD_SETTINGS);
   return { seconds, memoryMb, isPaid: SCORERS.has(data) };
 }

@@ -3,11 +3,14 @@ import { type Context, Hono } from "hono";
 import { REQUEST_ID } from "../../../shared/api.ts";
 import { withoutApiKeys } from "../../../shared/api-key.ts";
 import { FORWARD_HEADERS } from "../../../shared/forward-signature.ts";
+import { NEW_ITEMS_PATH, NewItemsBody } from "../../../shared/items/new-items-call.ts";
+import { parseWith } from "../../../shared/parse-request.ts";
 import { PROBLEMS, Problem, problemBody } from "../../../shared/problem.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
+import type { ModelRef } from "../../store/live-pointer-swap.ts";
 import { StoreError } from "../../store/object-store.ts";
 import type { Caller, ForwardVerifier } from "./forwarded.ts";
-import { readBody, requireNoQuery } from "./read-request.ts";
+import { jsonOf, readBody, requireNoQuery } from "./read-request.ts";
 
 export type AppEnv = { Variables: { requestId: string; caller: Caller; body: Uint8Array } };
 
@@ -26,11 +29,21 @@ export type AppContext = {
   readonly checkReady: () => Promise<void>;
   /** Saves the records to the bucket and returns the backup's name. */
   readonly backUp: () => Promise<string>;
+  /** Called when an edge has stored new items of a model. */
+  readonly onNewItems: (model: ModelRef) => void;
   readonly log: Log;
   readonly newId: () => string;
 };
 
-export function managementApp({ routes, verify, checkReady, backUp, log, newId }: AppContext): Hono<AppEnv> {
+export function managementApp({
+  routes,
+  verify,
+  checkReady,
+  backUp,
+  onNewItems,
+  log,
+  newId,
+}: AppContext): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
 
   app.use(async (c, next) => {
@@ -58,6 +71,14 @@ export function managementApp({ routes, verify, checkReady, backUp, log, newId }
   app.post("/operator/backup", async (c) => {
     await verify(c.req.raw, () => readBody(c.req.raw));
     return c.json({ name: await backUp() });
+  });
+
+  // An edge calls this path itself. It forwards no caller's request to it.
+  app.post(NEW_ITEMS_PATH, async (c) => {
+    const { caller, body } = await verify(c.req.raw, () => readBody(c.req.raw));
+    const { model_name: modelName } = parseWith(NewItemsBody, jsonOf(body, c.req.header("content-type")));
+    onNewItems({ customer: caller.customer, modelName });
+    return c.json({ status: "noted" }, 202);
   });
 
   app.use("/v0/*", async (c, next) => {

@@ -2,7 +2,6 @@
  * Answers questions about an evaluation from the lists behind its report, small lists in this process and large ones in another, and
  * measures scenarios on such lists, always in another process.
  */
-import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { FormatError } from "../../../shared/assert.ts";
 import type { EvaluationAnswer, EvaluationQuestion, ScenarioFigures } from "../../../shared/evaluation-report.ts";
@@ -10,6 +9,7 @@ import { Problem, type ProblemCode, type ProblemPart } from "../../../shared/pro
 import type { Scenario } from "../../../shared/scenario.ts";
 import { answerQuestion } from "../../choose/report/answer-question.ts";
 import { decodeDetail } from "../../choose/report/evaluation-detail.ts";
+import { askProcess } from "../processes/ask-process.ts";
 import { onePerCustomer } from "./one-per-customer.ts";
 
 type QuestionJob = { readonly kind: "question"; readonly bytes: Uint8Array; readonly question: EvaluationQuestion };
@@ -115,22 +115,6 @@ function answerOf(result: EvaluationResult): EvaluationAnswer | ScenarioFigures 
   throw new Problem(result.code, result.detail, { errors: result.errors });
 }
 
-/**
- * A process, because ending a thread while ONNX Runtime works in it would end the whole trainer. It needs no further limits: the trainer
- * wrote the bytes itself and has run the same model before, and their size is limited by what an edge can load.
- */
-async function inProcess(job: EvaluationJob, signal: AbortSignal): Promise<EvaluationResult> {
-  signal.throwIfAborted();
-  const execArgv = [`--max-old-space-size=${HEAP_MB_MAX}`];
-  const child = fork(PROGRAM, { execArgv, env: {}, serialization: "advanced", killSignal: "SIGKILL", signal });
-  try {
-    return await new Promise<EvaluationResult>((resolve, reject) => {
-      child.once("message", (result) => resolve(result as EvaluationResult));
-      child.once("error", (error) => reject(signal.aborted ? signal.reason : error));
-      child.once("exit", () => reject(new Error("The process of an evaluation ended without an answer.")));
-      child.send(job, (error) => error && reject(error));
-    });
-  } finally {
-    child.kill("SIGKILL");
-  }
-}
+/** It needs no further limits: the process has run the same model before, and the size of the lists is limited by what an edge can load. */
+const inProcess = (job: EvaluationJob, signal: AbortSignal): Promise<EvaluationResult> =>
+  askProcess(job, { program: PROGRAM, heapMbMax: HEAP_MB_MAX, name: "an evaluation", signal });

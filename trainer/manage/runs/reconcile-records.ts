@@ -37,7 +37,13 @@ export type PointerKeeper = {
   idle(): Promise<void>;
 };
 
-export function pointerKeeper(context: ReconcileContext & { readonly log: Log }): PointerKeeper {
+export type KeeperContext = ReconcileContext & {
+  readonly log: Log;
+  /** Called after each reconciliation that succeeded: another version may be live. */
+  readonly onSettled?: (model: ModelRef) => void;
+};
+
+export function pointerKeeper(context: KeeperContext): PointerKeeper {
   const inTurn = oneAtATime();
   const failed = new Map<string, ModelRef>(); // by model key
   const inProgress = new Map<string, Promise<void>>(); // the newest attempt, by model key
@@ -52,6 +58,7 @@ export function pointerKeeper(context: ReconcileContext & { readonly log: Log })
         if (isOtherLive) await reconcileRecords({ customer, modelName }, context);
         await settleHoldout({ customer, modelName }, context);
         await checkScenarios({ customer, modelName }, context);
+        context.onSettled?.({ customer, modelName });
       } catch (error) {
         failed.set(key, { customer, modelName });
         const about = { customer, model_name: modelName };
