@@ -61,9 +61,10 @@ export type RankAnswer = {
 
 /** The items for this user, best first: at most `limit`, and none that the user has seen. */
 export async function rank(request: RankRequest, snapshot: Snapshot): Promise<RankAnswer> {
-  const { isMatch, shaping, missing } = compileRequest(request, snapshot);
+  const compiled = compileRequest(request, snapshot);
   const given = request.itemIds && new Set(knownOf(request.itemIds, snapshot));
   const record = request.userId === undefined ? undefined : await snapshot.userRecord(request.userId);
+  const { isMatch, shaping, missing } = withAttributes(compiled, { request, record, snapshot });
   const { similarTo } = request;
   const session = similarTo === undefined ? knownOf(request.session, snapshot) : [itemOf(similarTo, snapshot)];
   const learnt = session.filter((item) => item < snapshot.itemCount);
@@ -108,14 +109,28 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   };
 }
 
+type Known = { readonly request: RankRequest; readonly record: UserRecord | undefined; readonly snapshot: Snapshot };
+
+/** The compiled request with the user's attributes as the version has them, where the call sends none. */
+function withAttributes(compiled: ReturnType<typeof compileRequest>, { request, record, snapshot }: Known) {
+  const { userAttributes } = snapshot;
+  if (!compiled.refersToUser || !record?.values?.length || !userAttributes) return compiled;
+  return compileRequest({ ...request, user: { ...userAttributes(record.values), ...request.user } }, snapshot);
+}
+
 /** Throws Problem if the strategy, the filter or the shaping does not fit the version. */
 export function compileRequest(
   request: RankRequest,
   snapshot: KnownNames,
-  valueFor: ReferenceValues = callValues(request, snapshot),
+  values: ReferenceValues = callValues(request, snapshot),
 ) {
   if (request.strategy === "newest" && request.similarTo === undefined) timesOfItems(snapshot);
   const missing = new Set<string>();
+  let refersToUser = false;
+  const valueFor: ReferenceValues = (reference, attribute) => {
+    refersToUser ||= reference.from === "user";
+    return values(reference, attribute);
+  };
   const isMatch = request.filter
     ? snapshot.compileFilter(resolveFilter(request.filter, valueFor, missing))
     : () => true;
@@ -123,7 +138,7 @@ export function compileRequest(
   const shaping = isShaped
     ? compileShaping(request.shaping ?? {}, { ...request, valueFor, missing }, snapshot)
     : undefined;
-  return { isMatch, shaping, missing };
+  return { isMatch, shaping, missing, refersToUser };
 }
 
 /** The largest number of times that a request runs the model. */
@@ -186,8 +201,8 @@ async function scoreForUser(user: UserState, snapshot: Snapshot): Promise<Scored
   const record = snapshot.sessions && session.length > 0 ? undefined : learntOf(user.record, snapshot);
   const history = historyOf(record, session, { nowSeconds, historyMax: snapshot.historyMax });
   const isEmpty = history.items.length === 0;
-  if (isEmpty && record?.values?.length && snapshot.scoreByValues)
-    return { scores: snapshot.scoreByValues(record.values), history, strategy: "personalized" };
+  const byValues = isEmpty && record?.values?.length ? snapshot.scoreByValues?.(record.values) : undefined;
+  if (byValues) return { scores: byValues, history, strategy: "personalized" };
   const scores = isEmpty ? undefined : await snapshot.score(history);
   return { scores, history, strategy: strategyOf(record, session, snapshot) };
 }

@@ -33,7 +33,7 @@ export const ReferenceFields = {
     })
     .optional()
     .meta({
-      description: `The user's attributes, which \`{"$user": name}\` in filters and boosts stands for. ${BOUNDS}`,
+      description: `The user's attributes, which \`{"$user": name}\` in filters and boosts stands for. Those that are not sent are taken from the model. ${BOUNDS}`,
       examples: [{ country: "DE", sizes: ["m", "l"] }],
       maxProperties: NAMES_MAX,
     }),

@@ -67,19 +67,19 @@ const NO_BOOST = { retrieval: {}, by: 0 };
 /**
  * The scenario without the parts that do not fit the version, and what is wrong with them.
  *
- * @param hasCallers False where there are no calls, which give references their values: parts that need one are then left out too.
+ * @param mayHave Whether a reference, such as `$user.country`, may have a value: parts that need one that never has are left out too.
  */
 export function fittingPart(
   scenario: Scenario,
   version: KnownNames,
-  { hasCallers = true } = {},
+  mayHave: (reference: string) => boolean = () => true,
 ): { fields: Scenario; problems: string[] } {
   const problems: string[] = [];
   const fits = (part: Scenario): boolean => {
     try {
-      const missing = missingReferences(part, version);
-      if (hasCallers || missing.size === 0) return true;
-      problems.push(`/${Object.keys(part)[0]} needs ${[...missing].join(", ")}, which only calls have`);
+      const missing = [...missingReferences(part, version)].filter((reference) => !mayHave(reference));
+      if (missing.length === 0) return true;
+      problems.push(`/${Object.keys(part)[0]} needs ${missing.join(", ")}, which only calls have`);
       return false;
     } catch (error) {
       if (!(error instanceof Problem)) throw error;

@@ -5,6 +5,7 @@ import type { PlacedItems } from "./items/placed-items.ts";
 import type { SessionRules } from "./manifest.ts";
 import type { ChoiceCounts, LiveChoices } from "./recent-choices.ts";
 import type { Similarity } from "./similarity.ts";
+import type { UserAttributes } from "./user-values.ts";
 
 /** Positive interactions, oldest first: parallel arrays of one length. */
 export type History = {
@@ -65,10 +66,12 @@ export type Snapshot = {
   /** The same scores of some items only. Absent: the caller selects them. */
   readonly scoreAt?: ((history: History, items: readonly ItemIndex[]) => Promise<Float32Array>) | undefined;
   /**
-   * Scores from a user's attribute values, for users without a history. Absent if the version has no user values. Never called with an
-   * empty list.
+   * Scores from a user's attribute values, for users without a history; undefined if none of the values scores. Absent if the version has
+   * no user values.
    */
-  readonly scoreByValues?: ((values: readonly number[]) => Float32Array) | undefined;
+  readonly scoreByValues?: ((values: readonly number[]) => Float32Array | undefined) | undefined;
+  /** The attributes that a user's values stand for. Absent if the version has no user values. */
+  readonly userAttributes?: ((values: readonly number[]) => UserAttributes) | undefined;
   /**
    * Throws Problem (unknown_attribute, filter_type_mismatch) if the filter does not fit the attributes, and filter_too_large if it takes
    * more than `timeFraction` (1 by default) of the time that all filters of a request may take.

@@ -20,6 +20,7 @@ export function snapshotOf(
     leased.push(table);
     return table;
   };
+  const leaseIfAny = (table: Float32Array | undefined) => table && lease(table);
   const filterSource = { table: attributes, catalog, itemIdColumn: manifest.item_id_column, onTable: lease };
   return {
     snapshot: {
@@ -48,7 +49,8 @@ export function snapshotOf(
         free(scores); // a call may do this twenty times
         return found;
       },
-      scoreByValues: userValues ? (values) => lease(userValues.score(values)) : undefined,
+      scoreByValues: userValues ? (values) => leaseIfAny(userValues.scoreIfAny(values)) : undefined,
+      userAttributes: userValues?.attributesOf,
       compileFilter: (filter, timeFraction) => compileFilter(filter, filterSource, timeFraction),
     },
     release() {

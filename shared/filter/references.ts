@@ -83,4 +83,5 @@ function referenceOf(sent: object, pointer: string): Reference {
 }
 
 /** How header x-missing-references names a reference. */
-export const referenceName = ({ from, name }: Reference): string => `$${from}.${encodeURIComponent(name)}`;
+export const referenceName = ({ from, name }: Pick<Reference, "from" | "name">): string =>
+  `$${from}.${encodeURIComponent(name)}`;

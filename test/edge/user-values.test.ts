@@ -5,10 +5,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { AttributeColumn } from "../../shared/attributes.ts";
 import { erasureHash } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
-import { refitUserValues } from "../../trainer/choose/users-without-history/serve-user-values.ts";
+import { refitUserValues, servedCodes } from "../../trainer/choose/users-without-history/serve-user-values.ts";
 import { buildVersion, userSalt } from "../../trainer/publish/build-version.ts";
 import { withUserValues } from "../../trainer/publish/with-user-values.ts";
 import { reorderItems } from "../../trainer/read/dataset/reorder-items.ts";
@@ -26,7 +27,15 @@ import { tastesByCity } from "../fixtures/tastes-by-city.ts";
 const ITEMS = 30;
 const CITIES = ["Bonn", "Ulm"];
 const TEAMS = ["blue", "green", "red"];
-const raw = tastesByCity({ users: 120, items: ITEMS, perUser: 8 });
+/** Odd items are sold in Ulm, even ones in Bonn. */
+const SOLD_IN: AttributeColumn = {
+  name: "sold_in",
+  type: "Category",
+  dictionary: CITIES,
+  start: Uint32Array.from({ length: ITEMS + 1 }, (_, item) => item),
+  codes: Uint32Array.from({ length: ITEMS }, (_, item) => item % 2),
+};
+const raw = { ...tastesByCity({ users: 120, items: ITEMS, perUser: 8 }), itemAttributes: [SOLD_IN] };
 const dataset = reorderItems(raw, byFallingScore(countPerItem(raw)));
 const table = userValueTable(dataset.userAttributes);
 const CHOICE = { shrink: 5, weight: 0.75, values: [0, 1, 2, 3, 4] };
@@ -39,6 +48,7 @@ const NEWCOMERS: Readonly<Record<string, readonly [city: string | null, team: st
   "new-ulm": ["Ulm", null],
   "new-green": [null, "green"],
   "new-erased": ["Ulm", "blue"],
+  "user-1": ["Ulm", null], // who has a history
 };
 
 let edge: EdgeWorld;
@@ -69,7 +79,11 @@ beforeAll(async () => {
     exported: similarityModel(ITEMS, mirror),
     method: "similarity",
     historyMax: 50,
-    users: withUserValues(historiesOf(dataset, dataset.userIds, salt), { path, table, userCount }, CHOICE.values),
+    users: withUserValues(
+      historiesOf(dataset, dataset.userIds, salt),
+      { path, table, userCount },
+      servedCodes(table, CHOICE),
+    ),
     userValues: refitUserValues(dataset, { table, choice: CHOICE, halfLifeDays: 0 }),
     workDirectory: folder,
   });
@@ -163,4 +177,23 @@ test("a filter keeps the order of the list by attributes", async () => {
   const wanted = all.ids.filter((id) => id % 3 === 0);
   const { ids, strategy } = await rank("new-ulm", { body: { retrieval: { item_id: { $in: wanted.toReversed() } } } });
   expect([ids, strategy]).toEqual([wanted, "personalized"]);
+});
+
+test("a rule refers to the attributes of the user, as stored unless the call sends them", async () => {
+  const retrieval = { sold_in: { $user: "city" } };
+  const citiesOf = async (user: string, more: object = {}) => {
+    const { ids } = await rank(user, { body: { retrieval, ...more } });
+    return [...new Set(ids.map((id) => CITIES[id % 2]))].join();
+  };
+  expect(await citiesOf("new-ulm")).toBe("Ulm");
+  expect(await citiesOf("new-bonn-red")).toBe("Bonn");
+  expect(await citiesOf("user-1")).toBe("Ulm");
+  expect(await citiesOf("new-ulm", { user: { city: "Bonn" } })).toBe("Bonn");
+  expect(await citiesOf("new-ulm", { user: { team: "red" } })).toBe("Ulm");
+  expect(await citiesOf("new-ulm", { user: { city: null } })).toBe("");
+  expect(await citiesOf("new-green")).toBe("");
+  expect(await citiesOf("nobody", { retrieval: { sold_in: { $user: "city", default: "Bonn" } } })).toBe("Bonn");
+  const boosts = [{ retrieval, by: 10 }];
+  const { ids } = await rank("new-ulm", { body: { boosts } });
+  expect(ids.slice(0, 15).every((id) => id % 2 === 1)).toBe(true);
 });

@@ -96,10 +96,34 @@ test.each<[string, Uint8Array, string]>([
   ["a scale too few", file({ scales: Float32Array.of(1) }), "expected 2 elements, found 1"],
   ["a negative scale", file({ scales: Float32Array.of(1, -1) }), "negative or not finite"],
   ["an infinite scale", file({ scales: Float32Array.of(1, Number.POSITIVE_INFINITY) }), "negative or not finite"],
-  ["no values", file({ scales: new Float32Array(0), steps: new Int8Array(0) }, { value_count: 0 }), "metadata"],
   ["too many values", file({}, { value_count: 257 }), "metadata"],
   ["steps of another width", file({ steps: new Int16Array(4) }), "expected i8, found i16"],
 ])("a file with %s is refused", (_, bytes, message) => {
   expect(() => decodeUserValues(bytes)).toThrow(FormatError);
   expect(() => decodeUserValues(bytes)).toThrow(message);
+});
+
+test("codes have names, also those that do not score, and attributes with several values are lists", () => {
+  const names = [["city", "Bonn"], null, ["tags", "a"], ["tags", "b"], ["is_new", true], ["__proto__", "x"]] as const;
+  const content = { itemCount: 2, base: Float32Array.of(0, -1), ratios: [Float32Array.of(-1, 1)] };
+  const values = decodeUserValues(encodeUserValues(content, { names, lists: ["tags", "unused"] }));
+  expect(values.attributes).toEqual(["city", "tags", "is_new", "__proto__"]);
+  expect(values.attributesOf([0, 1, 3])).toEqual({ city: "Bonn", tags: ["b"] });
+  expect(Object.entries(values.attributesOf([2, 3, 4, 5]))).toEqual([
+    ["tags", ["a", "b"]],
+    ["is_new", true],
+    ["__proto__", "x"],
+  ]);
+  expect([values.scoreIfAny([1, 4]), values.scoreIfAny([])]).toEqual([undefined, undefined]);
+  expect(values.scoreIfAny([0, 4])).toEqual(values.score([0]));
+  expect(() => values.score([6])).toThrow(new FormatError("user-values: a user has value 6 of 6"));
+  expect(values.attributesOf([])).toEqual({});
+});
+
+test("a file may have names alone", () => {
+  const empty = { itemCount: 1e6, base: new Float32Array(0), ratios: [] };
+  const bytes = encodeUserValues(empty, { names: [["city", "Ulm"]], lists: [] });
+  expect(bytes.length).toBeLessThan(1000);
+  expect(decodeUserValues(bytes).scoreIfAny([0])).toBeUndefined();
+  expect(decodeUserValues(bytes).attributesOf([0])).toEqual({ city: "Ulm" });
 });

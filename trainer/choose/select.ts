@@ -125,7 +125,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const byValues = await valuesFor(input, validation, halfLifeDays);
   const trial = verdict.chosen === undefined ? comparedBaseline : finalists[verdict.chosen]!;
   const { cutOffs, includeSeen, signal } = context;
-  const serving = { cutOffs, includeSeen, signal, values: byValues?.served };
+  const serving = { cutOffs, includeSeen, signal, values: byValues?.choice && byValues.served };
   const chosen = await withServedValues(trial, validation, serving);
   const fingerprint = splitFingerprint(validation.dataset, validation.split);
   const lists = { chosen: chosen.evaluation, popularity: comparedBaseline.evaluation };
@@ -148,7 +148,6 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
     warnings: [...(warning ? [warning] : []), ...warningsOf(input)],
   });
   input.progress(1, "chosen");
-  const values = input.userValues && byValues?.choice;
   const replay = (columns: ItemColumns) =>
     encodeReplay({
       ...{ ...columns, validation, positions, seed: input.seed },
@@ -157,7 +156,8 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
         recentChoices: countRecentChoices(validation.split.train),
       },
       userValues:
-        values && refitUserValues(validation.train, { table: input.userValues!, choice: values, halfLifeDays }),
+        input.userValues &&
+        refitUserValues(validation.train, { table: input.userValues, choice: byValues?.choice, halfLifeDays }),
     });
   return {
     chosen: choiceOf(chosen),
@@ -197,7 +197,7 @@ async function valuesFor(
   const report = () => progress(1, "attributes of users without a history");
   const chosen = await chooseUserValues({ train, codes, table, halfLifeDays, seed, signal, progress: report });
   const { choice } = chosen;
-  return { ...chosen, served: choice && servedValues(train, { table, choice, halfLifeDays }) };
+  return { ...chosen, served: servedValues(train, { table, choice, halfLifeDays }) };
 }
 
 /** Tries popularity first: its half-life decides the catalog order under which all other methods are evaluated. */

@@ -6,10 +6,10 @@ import { readSpool } from "../read/spool/user-spool.ts";
 const BATCH_USERS = 1024;
 
 /**
- * Adds attribute values to the histories of users without positive interactions. Users of the spool who have no interaction are added as
- * new users. Both inputs are sorted by hash and are merged as they are read; their hashes must have the same salt.
+ * Adds attribute values to the histories of users. Users of the spool who have no interaction are added as new users. Both inputs are
+ * sorted by hash and are merged as they are read; their hashes must have the same salt.
  *
- * @param values The codes of the spool that are served. The position of a code in this list is its code in the version.
+ * @param values The codes of the spool. The position of a code in this list is its code in the version.
  */
 export function withUserValues(
   histories: UserHistories,
@@ -21,7 +21,7 @@ export function withUserValues(
     for await (const batch of readSpool(spool.path)) {
       for (const { hash, content } of batch) {
         const codes = Array.from(content.values ?? []).flatMap((code) => newCode.get(code) ?? []);
-        if (codes.length > 0) yield { hash, content: { ...content, values: codes } };
+        if (codes.length > 0) yield { hash, content: { ...content, values: codes.sort((a, b) => a - b) } };
       }
     }
   }
@@ -38,7 +38,7 @@ export function withUserValues(
   };
 }
 
-/** All users by ascending hash. A user of both inputs keeps the history, and gets the values if it is empty. */
+/** All users by ascending hash. */
 async function* merged(histories: UserHistories, valuedUsers: AsyncGenerator<HashedUser>): AsyncGenerator<HashedUser> {
   try {
     let valued = await valuedUsers.next();
@@ -49,7 +49,7 @@ async function* merged(histories: UserHistories, valuedUsers: AsyncGenerator<Has
         if (valued.done || compareHashes(valued.value.hash, user.hash) > 0) yield user;
         else {
           const { values } = valued.value.content;
-          yield user.content.items.length > 0 ? user : { ...user, content: { ...user.content, values: values! } };
+          yield { ...user, content: { ...user.content, values: values! } };
           valued = await valuedUsers.next();
         }
       }

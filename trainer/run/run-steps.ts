@@ -15,7 +15,7 @@ import type { MetricAtK } from "../choose/evaluate/evaluate.ts";
 import { encodeDetail } from "../choose/report/evaluation-detail.ts";
 import { type Selection, selectModel } from "../choose/select.ts";
 import { interactionBytes } from "../choose/splits/sample-users.ts";
-import { refitUserValues } from "../choose/users-without-history/serve-user-values.ts";
+import { refitUserValues, servedCodes } from "../choose/users-without-history/serve-user-values.ts";
 import { METHODS } from "../learn/methods.ts";
 import { buildVersion, userSalt } from "../publish/build-version.ts";
 import { checkServable } from "../publish/check-servable.ts";
@@ -280,10 +280,13 @@ function usersOf({ data, selection, final }: FinalModel, salt: Uint8Array) {
   const histories = data.spool
     ? spooledHistories(data.spool, dataset.itemIds)
     : historiesOf(byUser, byUser.userIds, salt);
-  if (data.userValues === null || choice === undefined) return { users: histories };
+  if (data.userValues === null) return { users: histories };
+  const { table } = data.userValues;
+  const codes = servedCodes(table, choice);
+  if (codes.length === 0) return { users: histories };
   return {
-    users: withUserValues(histories, data.userValues, choice.values),
-    userValues: refitUserValues(dataset, { table: data.userValues.table, choice, halfLifeDays }),
+    users: withUserValues(histories, data.userValues, codes),
+    userValues: refitUserValues(dataset, { table, choice, halfLifeDays }),
   };
 }
 

@@ -19,9 +19,9 @@ test("all members come from the version, and the record from the caller", async 
 });
 
 test("scores take no memory once they are released", async () => {
-  const userValues = { itemCount: 2, score: () => Float32Array.of(3, 4) };
+  const userValues = { itemCount: 2, scoreIfAny: () => Float32Array.of(3, 4) };
   const { snapshot, release } = snapshotOf({ ...small, userValues } as never);
-  const all = [await snapshot.score(history), await snapshot.score(history), snapshot.scoreByValues!([1])];
+  const all = [await snapshot.score(history), await snapshot.score(history), snapshot.scoreByValues!([1])!];
   expect(all.map((scores) => [...scores])).toEqual([
     [1, 2],
     [1, 2],

@@ -108,7 +108,8 @@ test.each<[string, { memoryMbMax?: number }]>([
     expect([user, await recordOf(store, manifest, user)]).toEqual([user, undefined]);
   const known = (await recordOf(store, manifest, "u2"))!;
   expect(known.items.length).toBeGreaterThan(0);
-  expect(known.values).toEqual([]); // a user with a history is ranked by it alone
+  const { attributesOf } = decodeUserValues(await blob(store, manifest.user_values!.digest));
+  expect([known, bonn, ulm].map((one) => attributesOf(one!.values!).city)).toEqual(["Bonn", "Bonn", "Ulm"]);
   const [ofBonn, ofUlm] = [await bestOf(store, manifest, bonn!.values!), await bestOf(store, manifest, ulm!.values!)];
   expect(ofBonn.filter((item) => ofUlm.includes(item)).length).toBeLessThan(3);
 
@@ -122,7 +123,7 @@ test.each<[string, { memoryMbMax?: number }]>([
   for (const [name, { value }] of Object.entries(chosen.metrics)) expect(without[name]!.value).toBeCloseTo(value!, 9);
 });
 
-test("attributes that do not help are refused: no values are stored, and users without a history have no record", {
+test("attributes that neither help nor have names are not stored, and users without a history have no record", {
   timeout: 120_000,
 }, async () => {
   const { store, manifest, report } = await run("SELECT user_id, team FROM users");

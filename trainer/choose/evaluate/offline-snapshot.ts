@@ -2,6 +2,7 @@ import type { Filter } from "../../../shared/filter/parse-filter.ts";
 import type { ItemId, ItemIndex } from "../../../shared/ids.ts";
 import type { ChoiceCounts } from "../../../shared/recent-choices.ts";
 import { isBeyond, type KnownNames, type Snapshot } from "../../../shared/snapshot.ts";
+import type { UserAttributes } from "../../../shared/user-values.ts";
 import type { ExportedModel } from "../../learn/model.ts";
 import type { Scorer } from "../../learn/scoring/onnx-scorer.ts";
 import type { EvaluationCases } from "./evaluation-cases.ts";
@@ -18,7 +19,10 @@ export type Served = {
 
 /** Scores of items by users' attribute values (shared/user-values.ts), and the values of each user of the training part. */
 export type ServedValues = {
-  score(codes: readonly number[]): Float32Array;
+  score(codes: readonly number[]): Float32Array | undefined;
+  /** The attributes that filters may refer to. Absent: none. */
+  readonly attributes?: readonly string[];
+  attributesOf?(codes: readonly number[]): UserAttributes;
   codesOf(user: number): readonly number[];
 };
 
@@ -48,6 +52,7 @@ export function offlineSnapshot(
     },
     score: (history) => scorer.score(history),
     scoreByValues: values?.score,
+    userAttributes: values?.attributesOf,
     recentChoices,
     isHidden: isBeyond(cases.listedCount ?? cases.itemCount, cases.itemCount),
     compileFilter(_query: Filter) {

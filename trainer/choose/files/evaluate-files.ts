@@ -180,7 +180,7 @@ function testPart({ train: unordered, test: unorderedTest }: TrainAndTest, selec
   const affordable = Math.floor(secondsMax / secondsPerList(train.itemCount));
   const listsMax = Math.min(LISTS_MAX, Math.max(LISTS_MIN, affordable));
   const positions = samplePositions(cases.count, listsMax, seededRandom(seed, 43));
-  const values = userValues && choice && servedValues(train, { table: userValues, choice, halfLifeDays });
+  const values = userValues && servedValues(train, { table: userValues, choice, halfLifeDays });
   return { train: usersWithRows(train), values, cases, positions };
 }
 

@@ -1,6 +1,7 @@
 /** How good lists are with and without a scenario, through the ranking function of the edge. */
 import { parseRankBody } from "../../../shared/api.ts";
 import type { MeasuredMean, ScenarioFigures } from "../../../shared/evaluation-report.ts";
+import { referenceName } from "../../../shared/filter/references.ts";
 import { fittingPart, type Scenario } from "../../../shared/scenario.ts";
 import type { KnownNames } from "../../../shared/snapshot.ts";
 import { type EvaluateRequestsOptions, type Evaluation, evaluateRequests } from "../evaluate/evaluate.ts";
@@ -26,8 +27,6 @@ export type MeasureOptions = Omit<EvaluateRequestsOptions, "cutOffs" | "names"> 
 /** Upper bound of the lists. With 5,000 lists, an NDCG difference of about .005 is outside its interval. */
 export const SCENARIO_LISTS_MAX = 5000;
 const CUT_OFFS = [5, 10, 20];
-/** The held-out cases have neither user ids nor what calls send. */
-const NO_CALLERS = { hasCallers: false };
 /** Seed of the intervals; fixed, so that the same question gets the same answer. */
 const SEED = 1;
 
@@ -39,7 +38,7 @@ export async function measureScenario(
   scenario: Scenario,
   options: MeasureOptions,
 ): Promise<ScenarioFigures> {
-  const { fields, problems } = measurablePart(scenario, names, options);
+  const { fields, problems } = measurablePart(scenario, { names, served }, options);
   const request = parseRankBody({ ...defaultsFor(options, fields), ...fields });
   const { limit } = request;
   const cutOffs = [...CUT_OFFS.filter((k) => k < limit), limit];
@@ -62,8 +61,14 @@ export async function measureScenario(
 }
 
 /** The parts of a scenario that fit the model and can be measured on its cases. */
-function measurablePart(scenario: Scenario, names: KnownNames, { includeSeen }: MeasureOptions) {
-  const { fields, problems } = fittingPart(scenario, names, NO_CALLERS);
+function measurablePart(
+  scenario: Scenario,
+  { names, served }: Pick<Measurable, "names" | "served">,
+  { includeSeen }: MeasureOptions,
+) {
+  // The held-out cases have their users' attributes, but neither ids nor what calls send.
+  const known = new Set(served.values?.attributes?.map((name) => referenceName({ from: "user", name })));
+  const { fields, problems } = fittingPart(scenario, names, (reference) => known.has(reference));
   if (fields.seen !== "only" || includeSeen) return { fields, problems };
   const { seen: _, ...others } = fields;
   const problem = "/seen is only, but the items that users are expected to choose in the evaluation are new to them";
@@ -89,7 +94,7 @@ export async function diversityCurve(
   options: MeasureOptions,
 ): Promise<readonly DiversityPoint[]> {
   if (!names.attributes) return [];
-  const { fields } = measurablePart(scenario, names, options);
+  const { fields } = measurablePart(scenario, { names, served }, options);
   const requests = DIVERSITIES.map((diversity) =>
     parseRankBody({ ...defaultsFor(options, fields), ...fields, diversity }),
   );

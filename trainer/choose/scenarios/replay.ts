@@ -170,7 +170,8 @@ export function decodeReplay(bytes: Uint8Array): Measurable {
     relevant: rowOf<ItemIndex>(relevant, at),
     nowSeconds: nowSeconds[at]!,
   });
-  const values = userValues && { score: decodeUserValues(userValues).score, codesOf: (at: number) => rowOf(codes, at) };
+  const decoded = userValues && decodeUserValues(userValues);
+  const values = decoded && { ...decoded, score: decoded.scoreIfAny, codesOf: (at: number) => rowOf(codes, at) };
   return {
     cases: {
       ...(sessions && { sessions }),

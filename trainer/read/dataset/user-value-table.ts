@@ -1,6 +1,6 @@
 import { isKeyed, type KeyedAttribute } from "../../../shared/attributes.ts";
 import { RECORD_VALUES_MAX } from "../../../shared/user-records.ts";
-import { USER_VALUES_MAX } from "../../../shared/user-values.ts";
+import { USER_VALUES_MAX, VALUE_NAME_MAX, type ValueNames } from "../../../shared/user-values.ts";
 import type { AttributeColumn } from "./dataset.ts";
 
 /** The content of one cell of an attribute: nothing, a text, a number (Boolean: 0 or 1), or a list of texts. */
@@ -9,6 +9,7 @@ export type Cell = null | string | number | readonly string[];
 /** The names of one attribute's values, and the code of each. A value without a code is too rare. */
 export type ValueColumn = {
   readonly name: string;
+  readonly type: KeyedAttribute["type"];
   /** For numbers and times, ascending quantiles. The name of a number is how many of them it reaches. */
   readonly bounds: readonly number[] | null;
   readonly codes: ReadonlyMap<string, number>;
@@ -47,8 +48,19 @@ export function userValueTable(columns: readonly AttributeColumn[]): UserValueTa
   const codes = usable.map(() => new Map<string, number>());
   const kept = frequent.slice(0, USER_VALUES_MAX);
   for (const [code, { c, name }] of kept.entries()) codes[c]!.set(name, code);
-  const all = usable.map(({ name }, c) => ({ name, bounds: bounds[c]!, codes: codes[c]! }));
+  const all = usable.map(({ name, type }, c) => ({ name, type, bounds: bounds[c]!, codes: codes[c]! }));
   return { columns: all.filter((column) => column.codes.size > 0), valueCount: kept.length };
+}
+
+/** What the codes of the table mean, in another order. Ranges of numbers, and long texts, have no name. */
+export function namesOfCodes({ columns, valueCount }: UserValueTable, order: readonly number[]): ValueNames {
+  const names: ValueNames["names"][number][] = new Array(valueCount).fill(null);
+  for (const { name, type, bounds, codes } of columns)
+    for (const [value, code] of codes)
+      if (bounds === null && value.length <= VALUE_NAME_MAX)
+        names[code] = [name, type === "Boolean" ? value === "1" : value];
+  const lists = columns.filter(({ type }) => type === "CategoryList").map(({ name }) => name);
+  return { names: order.map((code) => names[code]!), lists };
 }
 
 /** The codes of every user, from columns of attributes. */

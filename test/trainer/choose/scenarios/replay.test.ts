@@ -125,3 +125,10 @@ test("parts of a scenario that need a value of callers are left out and named; d
   expect(figures.left_out).toEqual(["/retrieval needs $user.shelf, which only calls have"]);
   expect(figures.with).toEqual(figures.without);
 });
+
+test("rules that refer to stored attributes of the users are measured with each user's own", async () => {
+  const scenario = { limit: 5, retrieval: { shelf: { $user: "favourite" } } };
+  const figures = await measureScenario(decodeReplay(replay), scenario, { signal });
+  expect(figures.left_out).toEqual([]);
+  expect(figures.with).not.toEqual(figures.without);
+});

@@ -41,8 +41,28 @@ test("as served, users have the codes of the chosen values, and the scores are t
   const ulm = table.columns[0]!.codes.get("Ulm")!;
   const refit = { table, choice: { values: [ulm], shrink: 10, weight: 1 }, halfLifeDays: 0 };
   const { score, codesOf } = servedValues(dataset, refit);
-  expect([codesOf(0), codesOf(1), codesOf(3)]).toEqual([[], [0], [0]]);
+  // The others have names, and score nothing.
+  expect([codesOf(0), codesOf(1), codesOf(3)].map((codes) => codes.filter((code) => code === 0))).toEqual([
+    [],
+    [0],
+    [0],
+  ]);
   expect(score([0])).toEqual(decodeUserValues(refitUserValues(dataset, refit)).score([0]));
+});
+
+test("every value has a name, whether or not it scores", () => {
+  for (const values of [[table.columns[0]!.codes.get("Ulm")!], undefined]) {
+    const choice = values && { values, shrink: 10, weight: 1 };
+    const { score, codesOf, attributesOf, attributes } = servedValues(dataset, { table, choice, halfLifeDays: 0 });
+    expect(attributes!.toSorted()).toEqual(["city", "team"]);
+    expect([0, 1, 3].map((user) => attributesOf!(codesOf(user)))).toEqual([
+      { city: "Bonn", team: "blue" },
+      { city: "Ulm", team: "blue" },
+      { city: "Ulm", team: "green" },
+    ]);
+    expect(score(codesOf(0))).toBeUndefined();
+    expect(score(codesOf(1)) !== undefined).toBe(choice !== undefined);
+  }
 });
 
 const ITEMS = 20;
