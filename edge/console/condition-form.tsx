@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
-import { COMPARISONS, type Condition } from "./filter-conditions.ts";
+import { COMPARISONS, type Condition, isPlace, nearIn, nearText, PLACE_COMPARISONS } from "./filter-conditions.ts";
 import { attributeNames, exampleOf, valuesOf } from "./known-items.ts";
 import { Choice, Field } from "./widgets.tsx";
 
@@ -13,8 +13,11 @@ export function ConditionForm({ action, onAdd }: { action: string; onAdd: (condi
   const names = attributeNames();
   if (names.length === 0) return null;
   const example = exampleOf(attribute.value);
+  const place = isPlace(example);
+  const isIncomplete = place ? nearIn(text.value) === undefined : text.value === "";
   const add = () => {
-    onAdd({ attribute: attribute.value, operator: comparison.value, value: typed(example, text.value) });
+    const value = place ? nearIn(text.value) : typed(example, text.value);
+    onAdd({ attribute: attribute.value, operator: place ? "$near" : comparison.value, value });
     text.value = "";
   };
   return (
@@ -25,7 +28,8 @@ export function ConditionForm({ action, onAdd }: { action: string; onAdd: (condi
         options={[["", "choose"], ...names.map((name) => [name, name] as const)]}
         onChange={(name) => {
           attribute.value = name;
-          text.value = "";
+          const example = exampleOf(name);
+          text.value = isPlace(example) ? nearText(example) : "";
         }}
       />
       {attribute.value && (
@@ -33,7 +37,7 @@ export function ConditionForm({ action, onAdd }: { action: string; onAdd: (condi
           <Choice
             label="Comparison"
             value={comparison.value}
-            options={COMPARISONS}
+            options={place ? PLACE_COMPARISONS : COMPARISONS}
             onChange={(operator) => {
               comparison.value = operator;
             }}
@@ -53,7 +57,7 @@ export function ConditionForm({ action, onAdd }: { action: string; onAdd: (condi
             />
           ) : (
             <>
-              <Field label="Value">
+              <Field label={place ? "Latitude, longitude, kilometres" : "Value"}>
                 {(id) => (
                   <input
                     id={id}
@@ -73,7 +77,7 @@ export function ConditionForm({ action, onAdd }: { action: string; onAdd: (condi
               </datalist>
             </>
           )}
-          <button type="button" disabled={text.value === ""} onClick={add}>
+          <button type="button" disabled={isIncomplete} onClick={add}>
             {action}
           </button>
         </>

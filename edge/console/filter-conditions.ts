@@ -13,8 +13,27 @@ export const COMPARISONS = [
   ["$gte", "is at least"],
 ] as const;
 
+/** The only comparison of places. */
+export const PLACE_COMPARISONS = [["$near", "is within"]] as const;
+const KM_DEFAULT = 10;
+
+/** Whether an attribute holds places, by a value that an item has: "lat,lon". */
+export const isPlace = (example: unknown): example is string =>
+  typeof example === "string" && /^-?\d+(\.\d+)?,-?\d+(\.\d+)?$/.test(example);
+
+/** The text of a form, "lat,lon,km", for a place. */
+export const nearText = (place: string): string => `${place},${KM_DEFAULT}`;
+
+/** Undefined if it is no "lat,lon,km" yet. */
+export function nearIn(text: string): Readonly<Record<"lat" | "lon" | "km", number>> | undefined {
+  const numbers = text.split(",").map((part) => (part.trim() ? Number(part) : Number.NaN));
+  const [lat, lon, km] = numbers as [number, number, number];
+  return numbers.length === 3 && numbers.every(Number.isFinite) ? { lat, lon, km } : undefined;
+}
+
 const WORDS: ReadonlyMap<string, string> = new Map([
   ...COMPARISONS,
+  ...PLACE_COMPARISONS,
   ["$lte", "is at most"],
   ["$gt", "is above"],
   ["$in", "is one of"],
@@ -44,9 +63,18 @@ export function withoutCondition(filter: Filter, { attribute, operator }: Condit
 
 /** Such as "price is below 80". */
 export function textOf({ attribute, operator, value }: Condition): string {
+  if (operator === "$near" && typeof value === "object" && value !== null) return `${attribute} is ${nearWords(value)}`;
   const isList = Array.isArray(value) && value.every((element) => typeof element !== "object");
   const shown = isList ? value.join(", ") : typeof value === "object" ? JSON.stringify(value) : value;
   return `${attribute} ${WORDS.get(operator) ?? operator} ${shown}`.replaceAll("  ", " ");
+}
+
+/** Such as "within 10 km of 52.5, 13.4". A number may be a reference. */
+function nearWords(value: { lat?: unknown; lon?: unknown; km?: unknown }): string {
+  const [km, lat, lon] = [value.km, value.lat, value.lon].map((number) =>
+    typeof number === "number" ? number : JSON.stringify(number),
+  );
+  return `within ${km} km of ${lat}, ${lon}`;
 }
 
 /** The operators of an attribute: a bare value or a reference means that it is equal. */

@@ -11,13 +11,18 @@ type Handlers = {
   readonly onEvent: (id: ItemId, type: string) => void;
 };
 
-export function RankedList({ ranked, ...handlers }: Handlers & { ranked: RankedItems }) {
+/** `from` is the place of the first item in the whole list. */
+export function RankedList({ ranked, from, ...handlers }: Handlers & { ranked: RankedItems; from: number }) {
   const scores = ranked.items.map(({ score }) => score ?? 0);
   const [least, most] = [Math.min(0, ...scores), Math.max(...scores)];
   if (ranked.items.length === 0)
-    return <p class="card">No item is left. Widen the filter, or include items that the user has seen.</p>;
+    return from > 1 ? (
+      <p class="card">The list has no further items.</p>
+    ) : (
+      <p class="card">No item is left. Widen the filter, or include items that the user has seen.</p>
+    );
   return (
-    <ol class="ranked">
+    <ol class="ranked" start={from}>
       {ranked.items.map((item) => (
         <RankedItem
           key={item.item_id}

@@ -6,10 +6,24 @@ import { PHONE_WIDTH } from "./figures.ts";
 import { FilterForm } from "./filter-form.tsx";
 import { LatestEvents } from "./latest-events.tsx";
 import type { TryForm } from "./try-request.ts";
-import { Rules } from "./try-rules.tsx";
-import { Field, TextField } from "./widgets.tsx";
+import { Caller, Rules } from "./try-rules.tsx";
+import { Choice, Field, TextField } from "./widgets.tsx";
 
 const LIMIT_MAX = 100;
+
+const STRATEGIES = [
+  ["", "the default"],
+  ["auto", "for this user"],
+  ["popular", "popular items"],
+  ["trending", "trending items"],
+  ["newest", "newest items"],
+] as const;
+const SEEN = [
+  ["", "the default"],
+  ["exclude", "are left out"],
+  ["include", "may come back"],
+  ["only", "are the only ones: to choose again"],
+] as const;
 
 type Props = {
   readonly form: TryForm;
@@ -35,6 +49,13 @@ export function TryControls({ form, onChange, model, events, scenarios }: Props)
           onChange({ limit: text ? Math.max(1, Math.min(LIMIT_MAX, Math.floor(Number(text)) || 1)) : null })
         }
       />
+      <Choice
+        label="Which list"
+        value={form.strategy}
+        options={STRATEGIES}
+        onChange={(strategy) => onChange({ strategy })}
+      />
+      <Choice label="Seen items" value={form.seen} options={SEEN} onChange={(seen) => onChange({ seen })} />
       {scenarios}
       <details open={innerWidth > PHONE_WIDTH}>
         <summary>Filter, boosts and rules</summary>
@@ -43,14 +64,7 @@ export function TryControls({ form, onChange, model, events, scenarios }: Props)
         <Share label="Diversity" value={form.diversity} onChange={(diversity) => onChange({ diversity })} />
         <Share label="Exploration" value={form.exploration} onChange={(exploration) => onChange({ exploration })} />
         <Rules form={form} onChange={onChange} />
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={form.excludeSeen}
-            onChange={(event) => onChange({ excludeSeen: event.currentTarget.checked })}
-          />
-          Leave out what the user has seen
-        </label>
+        <Caller form={form} onChange={onChange} />
       </details>
     </form>
   );

@@ -18,7 +18,16 @@ export type TryForm = {
   readonly session: readonly ItemId[];
   /** Null for the default, which a scenario may set. */
   readonly limit: number | null;
+  /** How many items of the list come before: the pages before this one. */
+  readonly offset: number;
   readonly scenario: string;
+  /** Which list; empty for the default. */
+  readonly strategy: string;
+  /** What becomes of items that the user has seen; empty for the default. */
+  readonly seen: string;
+  /** What references in filter and boosts stand for: each JSON, or empty. */
+  readonly userValues: string;
+  readonly context: string;
   /** JSON, or empty. */
   readonly retrieval: string;
   readonly boosts: readonly Boost[];
@@ -33,7 +42,6 @@ export type TryForm = {
   readonly seed: string;
   /** Whether the model's item ids are integers. */
   readonly integerIds: boolean;
-  readonly excludeSeen: boolean;
   /** The name under which the settings are saved. */
   readonly name: string;
 };
@@ -42,7 +50,12 @@ export const EMPTY_FORM: TryForm = {
   user: "",
   session: [],
   limit: 10,
+  offset: 0,
   scenario: "",
+  strategy: "",
+  seen: "",
+  userValues: "",
+  context: "",
   retrieval: "",
   boosts: [],
   diversity: 0,
@@ -52,7 +65,6 @@ export const EMPTY_FORM: TryForm = {
   only: "",
   seed: "",
   integerIds: false,
-  excludeSeen: true,
   name: "",
 };
 
@@ -75,16 +87,23 @@ function idsIn(text: string, integerIds: boolean): ItemId[] {
   return ids.map((id) => (integerIds && /^-?\d{1,15}$/.test(id) ? Number(id) : id));
 }
 
-/** The fields that differ from the defaults. A filter that is no JSON yet is left out. */
+/** The fields that differ from the defaults. What is no JSON yet is left out. */
 export function requestOf(form: TryForm): RankRequest {
   const only = idsIn(form.only, form.integerIds);
+  const valuesIn = (text: string) => {
+    const values = objectIn(text) ?? {};
+    return Object.keys(values).length > 0 && (values as NonNullable<RankRequest["context"]>);
+  };
+  const [user, context] = [valuesIn(form.userValues), valuesIn(form.context)];
   return {
     ...(form.user && { user_id: form.user }),
     ...(form.session.length > 0 && { interactions: form.session.map((item_id) => ({ item_id })) }),
     ...(form.scenario && { scenario: form.scenario }),
     ...scenarioOf(form),
-    // Given items include seen ones by default.
-    ...(only.length > 0 && { item_ids: only, ...(form.excludeSeen && { exclude_seen: true }) }),
+    ...(form.offset > 0 && { offset: form.offset }),
+    ...(user && { user }),
+    ...(context && { context }),
+    ...(only.length > 0 && { item_ids: only }),
   };
 }
 
@@ -108,17 +127,19 @@ export function scenarioOf(form: TryForm): Scenario {
       max_per_value: Object.fromEntries(form.caps.map(({ attribute, times }) => [attribute, times])),
     }),
     ...(pinned.length > 0 && { pinned }),
-    ...(!form.excludeSeen && { exclude_seen: false }),
+    ...(form.strategy && { strategy: form.strategy as NonNullable<RankRequest["strategy"]> }),
+    ...(form.seen && { seen: form.seen as NonNullable<RankRequest["seen"]> }),
   };
 }
 
 /** The form with the settings of the scenario that it names instead of its own. */
 export function withScenario(form: TryForm, scenario: Scenario): TryForm {
-  const { retrieval, boosts, max_per_value, exclude_seen, seed, pinned, limit } = scenario;
-  const { user, session, only, integerIds } = form;
+  const { retrieval, boosts, max_per_value, exclude_seen, seed, pinned, limit, strategy } = scenario;
+  const { user, session, only, integerIds, userValues, context } = form;
+  const seen = exclude_seen === undefined ? "" : exclude_seen ? "exclude" : "include";
   return {
     ...EMPTY_FORM,
-    ...{ user, session, only, integerIds, name: form.scenario },
+    ...{ user, session, only, integerIds, userValues, context, name: form.scenario },
     limit: limit ?? null,
     retrieval: retrieval ? JSON.stringify(retrieval) : "",
     boosts: (boosts ?? []).map(({ retrieval, by, ...fields }) =>
@@ -129,6 +150,7 @@ export function withScenario(form: TryForm, scenario: Scenario): TryForm {
     caps: Object.entries(max_per_value ?? {}).map(([attribute, times]) => ({ attribute, times })),
     pinned: (pinned ?? []).join(", "),
     seed: seed === undefined ? "" : String(seed),
-    excludeSeen: exclude_seen !== false,
+    strategy: strategy ?? "",
+    seen: scenario.seen ?? seen,
   };
 }

@@ -1,6 +1,6 @@
 import { attributeNames } from "./known-items.ts";
-import { CAPS_MAX, type Cap, type TryForm } from "./try-request.ts";
-import { Choice, TextField } from "./widgets.tsx";
+import { CAPS_MAX, type Cap, objectIn, type TryForm } from "./try-request.ts";
+import { Choice, Field, TextField } from "./widgets.tsx";
 
 const IDS_HINT = "Item ids, separated by commas.";
 
@@ -71,4 +71,54 @@ function Caps({ caps, onChange }: { caps: readonly Cap[]; onChange: (caps: reado
       </div>
     );
   });
+}
+
+/** What references in filters, boosts and scenarios take from the call. */
+export function Caller({ form, onChange }: Props) {
+  return (
+    <fieldset>
+      <legend>Who calls</legend>
+      <Values
+        label="Attributes of the user"
+        text={form.userValues}
+        example='{"country": "DE"}'
+        hint='A filter may say {"country": {"$user": "country"}}.'
+        onInput={(userValues) => onChange({ userValues })}
+      />
+      <Values
+        label="Context of the call"
+        text={form.context}
+        example='{"language": "de", "lat": 52.5, "lon": 13.4}'
+        hint='A filter may say {"language": {"$context": "language", "default": "en"}}.'
+        onInput={(context) => onChange({ context })}
+      />
+    </fieldset>
+  );
+}
+
+type ValuesProps = {
+  readonly label: string;
+  readonly text: string;
+  readonly example: string;
+  readonly hint: string;
+  readonly onInput: (text: string) => void;
+};
+
+function Values({ label, text, example, hint, onInput }: ValuesProps) {
+  const isWrong = objectIn(text) === undefined;
+  return (
+    <Field label={label} hint={isWrong ? "This is no JSON object yet: it is not sent." : hint}>
+      {(id) => (
+        <textarea
+          id={id}
+          rows={1}
+          spellcheck={false}
+          aria-invalid={isWrong}
+          placeholder={example}
+          value={text}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
 }

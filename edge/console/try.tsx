@@ -16,6 +16,7 @@ import { Confirm, Problem } from "./widgets.tsx";
 
 /** A call is made this long after the last key press. */
 const PAUSE_MS = 150;
+const DETAILS = ["scores", "metadata", "reasons", "history"] as const;
 
 /** What a list was answered with. `ms` is the time between request and answer in this browser. */
 type Answer = { readonly ranked: RankedItems; readonly ms: number; readonly serverTiming: string };
@@ -25,7 +26,7 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
   const filled = useSignal<TryForm>({ ...EMPTY_FORM, user: page.value.query.get("user") ?? "" });
   const form = { ...filled.value, integerIds: model?.item_id_type === "integer" };
   const change = (part: Partial<TryForm>) => {
-    filled.value = { ...filled.value, ...part };
+    filled.value = { ...filled.value, offset: 0, ...part };
   };
   const scenarios = useLoaded((signal) => client.value.listScenarios(name, { signal }), [name]);
   useEffect(() => {
@@ -34,7 +35,7 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
     void loadSample(client.value, name, stop.signal).catch(() => {}); // forms then offer fewer values
     return () => stop.abort();
   }, [name]);
-  const request = { ...requestOf(form), return: ["scores", "metadata", "reasons", "history"] as const };
+  const request = { ...requestOf(form), return: [...DETAILS] };
   const { answer, error, rankAgain } = useRanked(name, JSON.stringify(request));
   const types = Object.keys(model?.input_schema.interaction.events ?? {});
   const { user } = form;
@@ -80,14 +81,14 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
         {answer.value && (
           <RankedList
             ranked={answer.value.ranked}
+            from={form.offset + 1}
             eventTypes={user ? types : []}
             onPick={(id) => change({ session: [...form.session.filter((other) => other !== id), id] })}
             onEvent={(id, type) => void send.run(id, type)}
           />
         )}
-        <CodeTabs
-          call={{ origin: location.origin, model: name, request: { ...request, return: [...request.return] } }}
-        />
+        <Pages shown={answer.value?.ranked.items.length ?? 0} form={form} onOffset={(offset) => change({ offset })} />
+        <CodeTabs call={{ origin: location.origin, model: name, request }} />
         <SaveScenario model={name} names={names} form={form} onChange={change} onSaved={scenarios.reload} />
       </section>
       {answer.value && (
@@ -110,6 +111,31 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
         >
           <p>Rank calls that name it then fail.</p>
         </Confirm>
+      )}
+    </div>
+  );
+}
+
+type PagesProps = {
+  readonly shown: number;
+  readonly form: TryForm;
+  readonly onOffset: (offset: number) => void;
+};
+
+/** The pages of the list before and after this one. Their length is the limit, or what a scenario has answered. */
+function Pages({ shown, form: { limit, offset }, onOffset }: PagesProps) {
+  const length = limit ?? (offset > 0 ? offset : shown);
+  return (
+    <div class="buttons">
+      {offset > 0 && (
+        <button type="button" onClick={() => onOffset(Math.max(0, offset - length))}>
+          Previous page
+        </button>
+      )}
+      {shown > 0 && shown >= length && (
+        <button type="button" onClick={() => onOffset(offset + length)}>
+          Next page
+        </button>
       )}
     </div>
   );

@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { conditionsIn, textOf, withCondition, withoutCondition } from "../../../edge/console/filter-conditions.ts";
+import {
+  conditionsIn,
+  isPlace,
+  nearIn,
+  nearText,
+  textOf,
+  withCondition,
+  withoutCondition,
+} from "../../../edge/console/filter-conditions.ts";
 
 test("a filter is conditions in words, and groups stay as they are", () => {
   const filter = {
@@ -38,4 +46,17 @@ test("a removed condition leaves the others, and the last one an empty text", ()
   expect(JSON.parse(withoutCondition(filter, category!))).toEqual({ price: filter.price, $or: filter.$or });
   expect(JSON.parse(withoutCondition(filter, group!))).toEqual({ category: "Tea", price: filter.price });
   expect(withoutCondition({ price: { $lt: 80 } }, below!)).toBe("");
+});
+
+test("a place and its distance are one text, and a condition in words", () => {
+  expect(["52.5,-13", "0,0", "52.5", "a,b", "1,2,3", 5, undefined].map(isPlace)).toEqual([
+    true,
+    true,
+    ...Array(5).fill(false),
+  ]);
+  expect(nearIn(nearText("52.5,-13"))).toEqual({ lat: 52.5, lon: -13, km: 10 });
+  for (const text of ["", "1,2", "1,2,", "1,2,x", "1,2,3,4"]) expect(nearIn(text)).toBeUndefined();
+  const words = (near: object) => conditionsIn({ place: { $near: near } }).map(textOf);
+  expect(words({ lat: 52.5, lon: -13, km: 10 })).toEqual(["place is within 10 km of 52.5, -13"]);
+  expect(words({ lat: { $context: "lat" }, lon: 1, km: 2 })).toEqual(['place is within 2 km of {"$context":"lat"}, 1']);
 });

@@ -17,7 +17,10 @@ const form = {
   user: `o'neil "\\ $HOME é`,
   session: ["i1", 7],
   retrieval: '{"in_stock": true, "note": null, "max-price": {"$lt": 80}}',
-  excludeSeen: false,
+  seen: "include",
+  userValues: '{"country": "DE"}',
+  context: '{"lat": 52.5',
+  offset: 20,
 };
 const call: Call = {
   origin: "https://edge.example",
@@ -48,7 +51,10 @@ test("the Python code writes Python's values, and return as return_", () => {
   const code = pythonOf(call);
   expect(code).toContain('retrieval={ "in_stock": True, "note": None, "max-price": { "$lt": 80 } }');
   expect(code).toContain('return_=["scores"]');
-  expect(code).toContain("exclude_seen=False");
+  expect(code).toContain('seen="include"');
+  expect(code).toContain('user={ "country": "DE" }');
+  expect(code).toContain("offset=20");
+  expect(code).not.toContain("context"); // which is no JSON yet
 });
 
 /** The request of a row, from its attributes as a browser reads them. */
@@ -78,18 +84,19 @@ test("the web component makes the request", () => {
   );
 });
 
-test("ids are numbers for a model of integers, given items leave out seen ones as the form says, and a seed needs exploration", () => {
+test("ids are numbers for a model of integers, and a seed needs exploration", () => {
   const rules = { ...EMPTY_FORM, limit: null, pinned: "7, 8x,", only: " 7,9 ", seed: "5" };
-  expect(requestOf(rules)).toEqual({ pinned: ["7", "8x"], item_ids: ["7", "9"], exclude_seen: true });
+  expect(requestOf(rules)).toEqual({ pinned: ["7", "8x"], item_ids: ["7", "9"] });
   const caps = [
     { attribute: "brand", times: 1 },
     { attribute: "category", times: 2 },
   ];
-  const ranked = { ...rules, integerIds: true, excludeSeen: false, exploration: 0.2, caps };
+  const ranked = { ...rules, integerIds: true, seen: "exclude", strategy: "trending", exploration: 0.2, caps };
   expect(requestOf(ranked)).toEqual({
     pinned: [7, "8x"],
     item_ids: [7, 9],
-    exclude_seen: false,
+    seen: "exclude",
+    strategy: "trending",
     exploration: 0.2,
     seed: 5,
     max_per_value: { brand: 1, category: 2 },
@@ -114,11 +121,17 @@ test("a scenario's settings come back as they were saved, and replace those of t
     seed: 7,
     max_per_value: { brand: 2 },
     pinned: [8, 9],
-    exclude_seen: false,
+    strategy: "newest" as const,
+    seen: "only" as const,
   };
-  const before = { ...EMPTY_FORM, user: "u1", session: [3], scenario: "home", integerIds: true };
+  const before = { ...EMPTY_FORM, user: "u1", session: [3], scenario: "home", integerIds: true, context: '{"a": 1}' };
   const form = withScenario(before, scenario);
   expect(scenarioOf(form)).toEqual(scenario);
-  expect(form).toMatchObject({ user: "u1", session: [3], scenario: "", name: "home" });
+  expect(form).toMatchObject({ user: "u1", session: [3], scenario: "", name: "home", context: '{"a": 1}' });
+  for (const [exclude_seen, seen] of [
+    [false, "include"],
+    [true, "exclude"],
+  ] as const)
+    expect(scenarioOf(withScenario(before, { exclude_seen }))).toEqual({ seen });
   expect(scenarioOf(withScenario({ ...form, scenario: "bare" }, {}))).toEqual({});
 });
