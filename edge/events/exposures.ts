@@ -2,6 +2,7 @@
 
 import type { ExposureCount } from "../../shared/experiment/counts.ts";
 import type { Goal } from "../../shared/experiment/goal.ts";
+import { activityLevel } from "../../shared/experiment/verdict.ts";
 import type { UserId } from "../../shared/ids.ts";
 import type { EventsOfUser, Exposure, ShownExperiment } from "./shard-rpc.ts";
 import type { ShardTables } from "./shard-tables.ts";
@@ -22,16 +23,20 @@ export function expose(
   tables.query("INSERT OR IGNORE INTO experiments VALUES (?, ?)", salt, JSON.stringify(definition));
   const { user, arm, revision, at, reached, guarded } = exposure;
   if (isErased(tables, user, nowMs)) return;
+  const activity = exposure.activity ?? activityLevel(tables.numberIn(EVENTS_BEFORE, user, at));
   tables.query(
-    "INSERT OR IGNORE INTO exposures VALUES (?, ?, ?, ?, ?, ?, ?)",
-    ...[salt, user, arm, revision, at, Number(reached), Number(guarded)],
+    "INSERT OR IGNORE INTO exposures (salt, user, arm, revision, at, reached, guarded, activity) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    ...[salt, user, arm, revision, at, Number(reached), Number(guarded), activity],
   );
 }
 
+/** Those that had arrived: of the last eight days at least, since a shard keeps every event for so long. */
+const EVENTS_BEFORE = "SELECT SUM(count) AS value FROM batches WHERE user = ? AND at <= ?";
+
 /** Removes and returns the user's exposure, for the shard that the user has now. */
 export function takeExposure(tables: ShardTables, salt: string, user: UserId): Exposure | null {
-  const text = "SELECT arm, revision, at, reached, guarded FROM exposures WHERE salt = ? AND user = ?";
-  type Stored = { arm: string; revision: number; at: number; reached: number; guarded: number };
+  const text = "SELECT arm, revision, at, reached, guarded, activity FROM exposures WHERE salt = ? AND user = ?";
+  type Stored = { arm: string; revision: number; at: number; reached: number; guarded: number; activity: number };
   const [found] = tables.query<Stored>(text, salt, user);
   if (found === undefined) return null;
   tables.query("DELETE FROM exposures WHERE salt = ? AND user = ?", salt, user);
@@ -41,8 +46,8 @@ export function takeExposure(tables: ShardTables, salt: string, user: UserId): E
 /** @param stepMs How long the periods are by which users are counted, in milliseconds. */
 export const countExposures = (tables: ShardTables, salt: string, stepMs: number): ExposureCount[] =>
   tables.query<ExposureCount>(
-    `SELECT arm, revision, at - at % ? AS "from", COUNT(*) AS exposed, SUM(reached) AS reached, SUM(guarded) AS guarded
-     FROM exposures WHERE salt = ? GROUP BY 1, 2, 3`,
+    `SELECT arm, revision, at - at % ? AS "from", activity, COUNT(*) AS exposed, SUM(reached) AS reached, SUM(guarded) AS guarded
+     FROM exposures WHERE salt = ? GROUP BY 1, 2, 3, 4`,
     ...[stepMs, salt],
   );
 

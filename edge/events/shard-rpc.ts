@@ -71,6 +71,8 @@ export type Exposure = {
   readonly at: number;
   readonly reached: boolean;
   readonly guarded: boolean;
+  /** How active the user was before. Absent: to be counted by the shard that stores the exposure. */
+  readonly activity?: number;
 };
 
 export type ShardRpc = {

@@ -22,11 +22,14 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS experiments (salt TEXT PRIMARY KEY, definition TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS exposures (
     salt TEXT, user TEXT, arm TEXT NOT NULL, revision INTEGER NOT NULL, at INTEGER NOT NULL,
-    reached INTEGER NOT NULL, guarded INTEGER NOT NULL, PRIMARY KEY (salt, user)
+    reached INTEGER NOT NULL, guarded INTEGER NOT NULL, activity INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (salt, user)
   ) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS exposures_of_user ON exposures (user);
   CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 `;
+
+/** For shards of the first release with experiments. */
+const ADD_ACTIVITY = "ALTER TABLE exposures ADD COLUMN activity INTEGER NOT NULL DEFAULT 0";
 
 /**
  * `exported` is the last number in a file, and `exporting` that of a file which may have been written. Merges up to the number `moved` have
@@ -55,6 +58,8 @@ export type NewRow = Pick<Row, "seq" | "user" | "at"> & {
 export class ShardTables extends SqlTables {
   constructor(sql: SqlStorage) {
     super(sql, SCHEMA);
+    const [table] = this.query<{ sql: string }>("SELECT sql FROM sqlite_master WHERE name = 'exposures'");
+    if (!table!.sql.includes("activity")) this.query(ADD_ACTIVITY);
   }
   state(name: StateName): string | number | undefined {
     return this.query<{ value: string | number }>("SELECT value FROM state WHERE name = ?", name)[0]?.value;

@@ -2,9 +2,25 @@
 import { z } from "zod";
 
 const Time = z.string().meta({ format: "date-time" });
-export const Lift = z.object({ value: z.number(), low: z.number(), high: z.number() }).nullable().meta({
-  description: "Relative to the first arm, with an interval that holds at all times together. Null: too few users yet.",
-});
+export const Lift = z
+  .object({
+    value: z.number(),
+    low: z.number(),
+    high: z.number(),
+    variance_removed: z
+      .number()
+      .optional()
+      .meta({
+        description:
+          "The part of the variance, 0 to 1, that users' activity before their first list explains. The lift is adjusted for it " +
+          "(CUPED), so it differs a little from the ratio of the rates.",
+      }),
+  })
+  .nullable()
+  .meta({
+    description:
+      "Relative to the first arm, with an interval that holds at all times together. Null: too few users yet.",
+  });
 const Goal = z.object({ type: z.string(), within_hours: z.int() });
 const Verdict = z.enum(["running", "better", "worse", "no_difference"]);
 

@@ -4,6 +4,7 @@
  *     customers/{customer}/events/exposures/{salt}/{shard}.json    ExposureCounts
  */
 import { z } from "zod";
+import type { ArmCount } from "./verdict.ts";
 
 /** Users whose first list of the experiment came from one arm, under one revision of the shares, in one period. */
 export const ExposureCount = z.object({
@@ -11,12 +12,28 @@ export const ExposureCount = z.object({
   revision: z.int().nonnegative(),
   /** When the period began, in epoch milliseconds. */
   from: z.int().nonnegative(),
+  /** How active these users were before (`activityLevel`); absent: 0, or not known. */
+  activity: z.int().min(0).max(7).optional(),
   exposed: z.int().nonnegative(),
   /** How many of them have reached the goal, and the guard, in time. */
   reached: z.int().nonnegative(),
   guarded: z.int().nonnegative(),
 });
 export type ExposureCount = Readonly<z.infer<typeof ExposureCount>>;
+
+/** The sums over counts of one arm. */
+export function armCountOf(counts: readonly ExposureCount[], goal: "reached" | "guarded"): ArmCount {
+  let [exposed, reached, sum, squares, ofReached] = [0, 0, 0, 0, 0];
+  for (const count of counts) {
+    const { activity = 0 } = count;
+    exposed += count.exposed;
+    reached += count[goal];
+    sum += activity * count.exposed;
+    squares += activity ** 2 * count.exposed;
+    ofReached += activity * count[goal];
+  }
+  return { exposed, reached, before: { sum, squares, ofReached } };
+}
 
 /** How long the periods of a canary's counts are, in milliseconds. */
 export const CANARY_STEP_MS = 3_600_000;

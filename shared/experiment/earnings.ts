@@ -2,7 +2,7 @@
  * What a model earns, by its holdout. Users count once in each period of four weeks. Periods are not added up, because the lists of one
  * user in two periods are not independent.
  */
-import type { ExposureCount } from "./counts.ts";
+import { armCountOf, type ExposureCount } from "./counts.ts";
 import type { Earnings } from "./holdout.ts";
 import type { RunningExperiment } from "./running.ts";
 import { type ArmCount, liftOf, rateOf } from "./verdict.ts";
@@ -42,16 +42,15 @@ export function earningsOf(
 ): Earnings {
   const [holdout, model] = arms.map(({ name }) => {
     const own = counts.filter(({ arm }) => arm === name);
-    const sum = (field: "exposed" | "reached") => own.reduce((total, count) => total + count[field], 0);
-    return { exposed: sum("exposed"), reached: sum("reached") };
+    return armCountOf(own, "reached");
   }) as [ArmCount, ArmCount];
   const lift = liftOf(holdout, model, 1) ?? null;
   const [without, with_] = [rateOf(holdout), rateOf(model)];
   return {
     from: new Date(fromMs).toISOString(),
     until: new Date(endsMs).toISOString(),
-    holdout: { ...holdout, rate: without },
-    model: { ...model, rate: with_ },
+    holdout: { exposed: holdout.exposed, reached: holdout.reached, rate: without },
+    model: { exposed: model.exposed, reached: model.reached, rate: with_ },
     lift,
     more_per_1000_users: lift && 1000 * (with_ - without),
     problem: null,

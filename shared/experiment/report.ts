@@ -1,5 +1,5 @@
 /** What an experiment has shown so far. */
-import type { ExposureCount } from "./counts.ts";
+import { armCountOf, type ExposureCount } from "./counts.ts";
 import type { RunningExperiment } from "./running.ts";
 import {
   type ArmCount,
@@ -55,7 +55,8 @@ export function experimentReport(
   });
   const verdicts = shown.slice(1).map(({ verdict }) => verdict as ArmVerdict);
   const periods = [...new Set(counts.map(({ from }) => from))].sort((a, b) => a - b);
-  const missing = usersToDetect(first.goal, comparisons);
+  const removed = shown.map(({ lift }) => lift?.variance_removed ?? 0);
+  const missing = usersToDetect(first.goal, comparisons, Math.max(...removed));
   const msSoFar = Math.max(MINUTE_MS, nowMs - Date.parse(started_at));
   const perDay = (first.goal.exposed * DAY_MS) / msSoFar;
   return {
@@ -97,9 +98,7 @@ function countsOf(
   lastFrom: number,
 ): { goal: ArmCount; guard: ArmCount } {
   const own = counts.filter((count) => count.arm === arm && count.from <= lastFrom);
-  const sum = (name: "exposed" | "reached" | "guarded") => own.reduce((total, count) => total + count[name], 0);
-  const exposed = sum("exposed");
-  return { goal: { exposed, reached: sum("reached") }, guard: { exposed, reached: sum("guarded") } };
+  return { goal: armCountOf(own, "reached"), guard: armCountOf(own, "guarded") };
 }
 
 /** The users of the present arms, and how many there should be by the shares of each revision. */

@@ -4,16 +4,40 @@
  * The lift is the ratio of two rates, judged on the logarithm, whose variance comes from the delta method. Its interval is the
  * normal-mixture confidence sequence of Robbins (1970) as in Johari, Pekelis and Walsh (Always valid inference, 2017), with asymptotic
  * coverage as in Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021).
+ *
+ * Rates are adjusted for what users did before their first list of the experiment, which no arm can have changed, so that chance
+ * differences between the users of the arms count less: CUPED as in Deng, Xu, Kohavi and Walker (Improving the sensitivity of online
+ * controlled experiments by utilizing pre-experiment data, 2013).
  */
 
 /** Users of one arm: how many saw a list, and how many of these then reached the goal. */
-export type ArmCount = { readonly exposed: number; readonly reached: number };
+export type ArmCount = {
+  readonly exposed: number;
+  readonly reached: number;
+  /** Absent: nothing is known of the time before. */
+  readonly before?: ActivitySums;
+};
+
+/** Sums over users of their `activityLevel`. */
+export type ActivitySums = {
+  readonly sum: number;
+  readonly squares: number;
+  /** Over the users who reached the goal. */
+  readonly ofReached: number;
+};
+
+const LEVEL_MAX = 7;
+
+/** How active a user was, 0 to 7, by the events before the first list: on a logarithmic scale, since few users have most events. */
+export const activityLevel = (events: number): number => Math.min(LEVEL_MAX, Math.floor(Math.log2(1 + events)));
 
 export type Lift = {
   /** Relative: .05 is five per cent more users than in the first arm. */
   readonly value: number;
   readonly low: number;
   readonly high: number;
+  /** The part of the variance, 0 to 1, that the users' activity before the experiment explains. */
+  readonly variance_removed: number;
 };
 
 export type ArmVerdict = "running" | "better" | "worse" | "no_difference";
@@ -34,15 +58,56 @@ const SMALL = 0.05;
  */
 export function liftOf(first: ArmCount, arm: ArmCount, comparisons: number): Lift | undefined {
   if (Math.min(first.reached, arm.reached) < REACHED_MIN) return undefined;
-  const log = Math.log(rateOf(arm) / rateOf(first));
-  const radius = radiusOf(varianceOf(first) + varianceOf(arm), ERROR / comparisons);
-  return { value: Math.exp(log) - 1, low: Math.exp(log - radius) - 1, high: Math.exp(log + radius) - 1 };
+  const plain = [first, arm].map((count) => adjusted(count, UNADJUSTED)) as [LogRate, LogRate];
+  const corrected = [first, arm].map((count) => adjusted(count, slopeOf(first, arm))) as [LogRate, LogRate];
+  const isUsable = corrected.every(({ log, variance }) => Number.isFinite(log) && variance > 0);
+  const [theirs, ours] = isUsable ? corrected : plain;
+  const variance = theirs.variance + ours.variance;
+  const log = ours.log - theirs.log;
+  const radius = radiusOf(variance, ERROR / comparisons);
+  return {
+    value: Math.exp(log) - 1,
+    low: Math.exp(log - radius) - 1,
+    high: Math.exp(log + radius) - 1,
+    variance_removed: Math.max(0, 1 - variance / (plain[0].variance + plain[1].variance)),
+  };
 }
 
-export const rateOf = ({ exposed, reached }: ArmCount): number => (exposed === 0 ? 0 : reached / exposed);
+/** How the rate depends on the activity before, and the mean activity of both arms together. */
+type Slope = { readonly slope: number; readonly mean: number };
+const UNADJUSTED: Slope = { slope: 0, mean: 0 };
 
-/** Variance of the logarithm of a rate. */
-const varianceOf = ({ exposed, reached }: ArmCount) => 1 / reached - 1 / exposed;
+/** The slope that leaves the smallest variance: covariance of goal and activity over the variance of the activity, within the arms. */
+function slopeOf(...arms: readonly ArmCount[]): Slope {
+  let [users, sum, covariance, variance] = [0, 0, 0, 0];
+  for (const count of arms) {
+    const { exposed, before } = count;
+    if (before === undefined) return UNADJUSTED;
+    users += exposed;
+    sum += before.sum;
+    covariance += before.ofReached - rateOf(count) * before.sum;
+    variance += before.squares - before.sum ** 2 / exposed;
+  }
+  return variance > 0 ? { slope: covariance / variance, mean: sum / users } : UNADJUSTED;
+}
+
+/** The logarithm of a rate, and its variance by the delta method. */
+type LogRate = { readonly log: number; readonly variance: number };
+
+/** The logarithm is NaN if the adjusted rate is not positive. */
+function adjusted(count: ArmCount, { slope, mean }: Slope): LogRate {
+  const { exposed, before = NO_ACTIVITY } = count;
+  const [rate, activity] = [rateOf(count), before.sum / exposed];
+  const adjustedRate = rate - slope * (activity - mean);
+  const covariance = before.ofReached / exposed - rate * activity;
+  const ofActivity = before.squares / exposed - activity ** 2;
+  const perUser = rate * (1 - rate) - 2 * slope * covariance + slope ** 2 * ofActivity;
+  return { log: Math.log(adjustedRate), variance: perUser / (exposed * adjustedRate ** 2) };
+}
+
+const NO_ACTIVITY: ActivitySums = { sum: 0, squares: 0, ofReached: 0 };
+
+export const rateOf = ({ exposed, reached }: ArmCount): number => (exposed === 0 ? 0 : reached / exposed);
 
 /** Half the width of the confidence sequence of a normal mean whose estimate has this variance. */
 function radiusOf(variance: number, error: number): number {
@@ -50,8 +115,10 @@ function radiusOf(variance: number, error: number): number {
   return Math.sqrt((variance * sum * Math.log(sum / (variance * error ** 2))) / PRIOR ** 2);
 }
 
+type Interval = Omit<Lift, "variance_removed">;
+
 /** @param guard The lift of what must not get worse; undefined also without a guard. */
-export function verdictOf(lift: Lift | undefined, guard: Lift | undefined): ArmVerdict {
+export function verdictOf(lift: Interval | undefined, guard: Interval | undefined): ArmVerdict {
   if (guard && guard.high < 0) return "worse";
   if (lift === undefined) return "running";
   if (lift.low > 0) return "better";
@@ -59,10 +126,14 @@ export function verdictOf(lift: Lift | undefined, guard: Lift | undefined): ArmV
   return lift.low > -SMALL && lift.high < SMALL ? "no_difference" : "running";
 }
 
-/** How many more users each arm needs until a lift of 5 % is detected, if the rate stays; null without enough users to know the rate. */
-export function usersToDetect(first: ArmCount, comparisons: number): number | null {
+/**
+ * How many more users each arm needs until a lift of 5 % is detected, if the rate stays; null without enough users to know the rate.
+ *
+ * @param varianceRemoved The part of the variance that the users' activity explains.
+ */
+export function usersToDetect(first: ArmCount, comparisons: number, varianceRemoved = 0): number | null {
   if (first.reached < REACHED_MIN) return null;
-  const perUser = (1 - rateOf(first)) / rateOf(first);
+  const perUser = ((1 - varianceRemoved) * (1 - rateOf(first))) / rateOf(first);
   const wanted = Math.log(1 + SMALL);
   let [low, high] = [1, 1e12];
   while (high / low > 1.001) {

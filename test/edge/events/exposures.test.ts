@@ -1,4 +1,5 @@
 /** Users of experiments in a shard, in Node: goals that arrive late, twice or for erased users, and the counts in the bucket. */
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ExposureCounts, exposureCountsKey } from "../../../shared/experiment/counts.ts";
 import type { ItemId, UserId } from "../../../shared/ids.ts";
@@ -108,4 +109,32 @@ test("a bucket that fails loses no count", async () => {
   await world.alarm("crash after");
   await world.alarm();
   expect(inBucket()).toEqual([["a", 2, 0]]);
+});
+
+test("users are counted by how many of their events had arrived before their first list", async () => {
+  for (let i = 0; i < 4; i++) await buy("active", -1 - i);
+  after(1);
+  for (const user of ["active", "quiet"]) await expose(user);
+  await buy("quiet", 1);
+  const moved = (await world.shard().takeExposure("lasting", "active" as UserId))!;
+  expect(moved.activity).toBe(2);
+  const other = startShardWorld();
+  await other.shard().expose({ ...PLACE, shard: "1-0" }, LASTING, moved);
+  expect(await other.shard().exposures("lasting", HOUR_MS)).toMatchObject([{ activity: 2, exposed: 1 }]);
+  other.stop();
+  expect(await world.shard().exposures("lasting", HOUR_MS)).toMatchObject([{ activity: 0, exposed: 1, reached: 1 }]);
+});
+
+test("a shard of the release before gets the column for the activity", async () => {
+  const database = new DatabaseSync(":memory:");
+  database.exec(
+    `CREATE TABLE exposures (salt TEXT, user TEXT, arm TEXT NOT NULL, revision INTEGER NOT NULL, at INTEGER NOT NULL,
+       reached INTEGER NOT NULL, guarded INTEGER NOT NULL, PRIMARY KEY (salt, user)) WITHOUT ROWID;
+     INSERT INTO exposures VALUES ('lasting', 'old', 'a', 0, 1, 0, 0)`,
+  );
+  const old = startShardWorld(database);
+  expect(await old.shard().exposures("lasting", HOUR_MS)).toMatchObject([{ activity: 0, exposed: 1 }]);
+  old.restart();
+  expect((await old.shard().takeExposure("lasting", "old" as UserId))!.activity).toBe(0);
+  old.stop();
 });
