@@ -1,5 +1,6 @@
 /** Stores that a user saw a list of an experiment, after the list was answered. */
 import { shardsOf } from "../../shared/events/event-store.ts";
+import { isCounted } from "../../shared/experiment/running.ts";
 import type { UserId } from "../../shared/ids.ts";
 import type { Isolate } from "../isolate.ts";
 import type { Part } from "../ranking/arm-of-call.ts";
@@ -22,6 +23,7 @@ export async function expose(
   { eventShards, exposed, bucket }: Sources,
   access: RankAccess,
 ): Promise<void> {
+  if (!isCounted(experiment, unit)) return;
   const { salt, goal, guard, revisions } = experiment;
   const key = `${salt}/${unit}`;
   if (exposed.has(key) || access.startedMs >= (endsMs ?? Number.POSITIVE_INFINITY)) return;

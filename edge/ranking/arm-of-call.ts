@@ -5,7 +5,7 @@ import { presentPeriod } from "../../shared/experiment/earnings.ts";
 import { armOf, type RunningArm, type RunningExperiment } from "../../shared/experiment/running.ts";
 import type { LiveVersion } from "../versions/live-pointers.ts";
 
-type Running = Pick<RunningExperiment, "salt" | "goal" | "guard" | "arms" | "revisions">;
+type Running = Pick<RunningExperiment, "salt" | "goal" | "guard" | "sample" | "arms" | "revisions">;
 
 /** The part that a call takes in an experiment. */
 export type Part = {

@@ -29,6 +29,9 @@ export const ExperimentAnswer = z.object({
   started_at: Time,
   goal: Goal,
   guard: Goal.nullable(),
+  sample: z.number().optional().meta({
+    description: "The fraction of the users who are counted here. Below 1, the counts are those of a sample.",
+  }),
   verdict: z.enum([...Verdict.options, "sample_ratio_mismatch"]).meta({
     description:
       "better as soon as one arm is. sample_ratio_mismatch: users are not divided as the shares say, so nothing can be concluded.",
@@ -41,7 +44,7 @@ export const ExperimentAnswer = z.object({
       version: z.string().nullable().meta({ description: "Null: the live one." }),
       scenario: z.string().nullable(),
       strategy: z.string().nullable(),
-      exposed: z.int().meta({ description: "Users who saw a list of the arm." }),
+      exposed: z.int().meta({ description: "Users who saw a list of the arm; of the sample, if there is one." }),
       reached: z.int().meta({ description: "How many of them reached the goal in time." }),
       rate: z.number(),
       guard_reached: z.int().optional(),

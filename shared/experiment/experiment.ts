@@ -25,6 +25,10 @@ export const Experiment = z
     arms: z.array(Arm).min(ARMS_MIN).max(ARMS_MAX),
     goal: Goal,
     guard: Goal.optional().meta({ description: "What must not get worse. An arm that harms it is worse." }),
+    sample: z.number().min(0.001).max(1).optional().meta({
+      description:
+        "The fraction of the users who are counted, for very many users: each costs a row. Everybody gets an arm all the same. Default: 1.",
+    }),
   })
   .refine(({ arms }) => new Set(arms.map(({ name }) => name)).size === arms.length, {
     path: ["arms"],

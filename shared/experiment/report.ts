@@ -30,7 +30,7 @@ export function experimentReport(
   nowMs: number,
   stepMs = historyStepMs(running, nowMs),
 ) {
-  const { name, started_at, goal, guard, arms, revisions } = running;
+  const { name, started_at, goal, guard, sample = 1, arms, revisions } = running;
   const comparisons = (arms.length - 1) * (guard ? 2 : 1);
   const of = (arm: string, lastFrom = Infinity) => countsOf(counts, arm, lastFrom);
   const first = of(arms[0]!.name);
@@ -64,6 +64,7 @@ export function experimentReport(
     started_at,
     goal,
     guard,
+    sample,
     verdict: isMismatch ? ("sample_ratio_mismatch" as const) : together(verdicts),
     sample_ratio_mismatch: isMismatch,
     arms: shown,

@@ -28,6 +28,8 @@ export const RunningExperiment = z.object({
   started_at: z.string().max(40),
   goal: Goal,
   guard: Goal.nullable(),
+  /** The fraction of the users who are counted. Absent: 1. */
+  sample: z.number().optional(),
   arms: z.array(RunningArm).min(ARMS_MIN).max(ARMS_MAX),
   /** The shares since the beginning, by the names of the arms; the last ones are in force. */
   revisions: z.array(z.record(z.string(), z.number())).min(1).max(REVISIONS_MAX),
@@ -65,6 +67,10 @@ export const keptBy = ({ experiment, holdout, default_scenario }: Lasting) => ({
   ...(holdout && { holdout }),
   ...(default_scenario !== undefined && { default_scenario }),
 });
+
+/** Whether a user counts, in an experiment that counts a sample. It does not depend on the arm. */
+export const isCounted = ({ salt, sample = 1 }: Pick<RunningExperiment, "salt" | "sample">, unit: string): boolean =>
+  sample === 1 || bucketOf(`${salt}/sample`, unit) < sample * BUCKETS;
 
 /** The arm of a user, or of an anonymous caller's session; undefined for a user outside the experiment. */
 export function armOf({ salt, arms }: Pick<RunningExperiment, "salt" | "arms">, unit: string): RunningArm | undefined {

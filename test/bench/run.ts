@@ -14,6 +14,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   catalog: async () => (await import("./catalog.ts")).catalog,
   "live-catalog": async () => (await import("./live-catalog.ts")).liveCatalog,
   "far-bucket": async () => (await import("./far-bucket.ts")).farBucket,
+  exposures: async () => (await import("./exposures.ts")).exposures,
   events: async () => (await import("./events.ts")).events,
   deployed: async () => (await import("./deployed.ts")).deployed,
   load: async () => (await import("./load.ts")).load,

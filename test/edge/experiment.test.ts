@@ -1,7 +1,7 @@
 /** Experiments through a real edge and a real trainer. */
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { ExperimentAnswer } from "../../shared/experiment/answer.ts";
-import { armOf, type RunningExperiment } from "../../shared/experiment/running.ts";
+import { armOf, isCounted, type RunningExperiment } from "../../shared/experiment/running.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { readLivePointer } from "../../trainer/store/live-pointer-swap.ts";
 import { sweep } from "../../trainer/store/sweep.ts";
@@ -201,6 +201,18 @@ test("what cannot be compared is refused with its reason", async () => {
   const other = await service.edge.issueKey({ customer: "other" });
   expect((await call("GET", EXPERIMENT, undefined, { "x-api-key": other.key })).body.code).toBe("model_not_found");
   expect((await call("DELETE", EXPERIMENT, undefined, { "x-api-key": other.key })).body.code).toBe("model_not_found");
+});
+
+test("of very many users, a sample is counted, and the report says so", async () => {
+  await put({ sample: 0.3 });
+  const experiment = await running();
+  for (const user_id of users) expect(await armOfCall({ user_id })).toBe(armOf(experiment, user_id)!.name);
+  const counted = users.filter((user) => isCounted(experiment, user)).length;
+  expect(counted).toBeGreaterThan(3);
+  expect(counted).toBeLessThan(25);
+  await exposed(counted);
+  expect((await report()).sample).toBe(0.3);
+  expect((await put({ sample: 0.5 })).body.code).toBe("experiment_running");
 });
 
 test("an erased user is not counted", async () => {

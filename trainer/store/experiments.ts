@@ -119,17 +119,29 @@ type Next = {
 
 /** Throws Problem experiment_running. */
 function next(before: RunningExperiment | undefined, { experiment, arms, salt, nowMs }: Next): RunningExperiment {
-  const { name, goal, guard = null } = experiment;
+  const { name, goal, guard = null, sample } = experiment;
   const shares = experiment.arms.map(({ share }) => share);
   const named = Object.fromEntries(experiment.arms.map((arm) => [arm.name, arm.share]));
   if (before === undefined) {
     const buckets = divide(shares, []);
     const whole = arms.map((arm, i) => ({ ...arm, buckets: buckets[i]! }));
-    return { name, salt, started_at: new Date(nowMs).toISOString(), goal, guard, arms: whole, revisions: [named] };
+    return {
+      name,
+      salt,
+      started_at: new Date(nowMs).toISOString(),
+      goal,
+      guard,
+      sample,
+      arms: whole,
+      revisions: [named],
+    };
   }
   if (before.name !== name) throw isRunning(`The experiment ${JSON.stringify(before.name)} is running`);
-  if (!isDeepStrictEqual([before.goal, before.guard], [goal, guard]) || before.arms[0]!.name !== arms[0]!.name)
-    throw isRunning("Goal, guard and first arm of a running experiment stay as they are");
+  if (
+    !isDeepStrictEqual([before.goal, before.guard, before.sample], [goal, guard, sample]) ||
+    before.arms[0]!.name !== arms[0]!.name
+  )
+    throw isRunning("Goal, guard, sample and first arm of a running experiment stay as they are");
   const formerOf = (arm: NewArm) => before.arms.find((former) => former.name === arm.name);
   for (const arm of arms) {
     const { buckets: _, ...former } = formerOf(arm) ?? { ...arm, buckets: [] };
