@@ -4,6 +4,7 @@ import { cors } from "hono/cors";
 import { REQUEST_ID } from "../shared/api.ts";
 import { clipped } from "../shared/clipped.ts";
 import { Problem } from "../shared/problem.ts";
+import { traceIdIn } from "../shared/trace-parent.ts";
 import { docsPage } from "./docs/page.ts";
 import { settingsOf } from "./env.ts";
 import { eraseUser } from "./events/erase-route.ts";
@@ -14,6 +15,7 @@ import { manage } from "./forward.ts";
 import { createIsolate, type EdgeEnv, type Isolate } from "./isolate.ts";
 import { changeItems } from "./items/change-items.ts";
 import { listItems, viewItem } from "./items/read-items.ts";
+import { writeCallPoint } from "./live/call-analytics.ts";
 import { countCall } from "./live/call-counter.ts";
 import { viewLive } from "./live/live-route.ts";
 import { openApiText, RANK_HEADERS } from "./openapi.ts";
@@ -67,6 +69,8 @@ function routesOf(calls: readonly Call[]): Record<string, Record<string, Handler
   return routes;
 }
 
+/** Headers by which callers find a call in logs and traces. */
+const CALL_HEADERS = ["x-request-id", "traceparent"];
 const URI_CHARACTERS_MAX = 8192;
 const SIGNATURES = ["x-user-signature", "x-from-signature"];
 
@@ -109,6 +113,8 @@ function identify(loader: VersionLoader, cache?: ObjectCache): MiddlewareHandler
     const arrivedMs = Date.now();
     const given = c.req.header("x-request-id") ?? "";
     c.set("requestId", REQUEST_ID.test(given) ? given : crypto.randomUUID());
+    const traceParent = c.req.header("traceparent");
+    if (traceIdIn(traceParent) !== undefined) c.set("traceParent", traceParent);
     isolate ??= createIsolate(c.env.MODELS, settingsOf(c.env), loader, cache);
     c.set("isolate", isolate);
     c.set("access", { nowMs: Date.now, waitUntil: (work) => c.executionCtx.waitUntil(work) });
@@ -119,6 +125,7 @@ function identify(loader: VersionLoader, cache?: ObjectCache): MiddlewareHandler
     headers.set("x-content-type-options", "nosniff");
     const waitedMs = Date.now() - arrivedMs;
     countCall(c, waitedMs);
+    writeCallPoint(c, waitedMs);
     const isSampled = c.res.status >= 500 || Math.random() < isolate.settings.LOG_SAMPLE_RATE;
     if (isSampled && !c.get("isLoggedTogether")) writeLog(requestEntry(c, waitedMs));
   };
@@ -130,7 +137,7 @@ const allowOrigins: MiddlewareHandler<EdgeEnv> = (c, next) => {
   return cors({
     origin: (origin) => (allowed.includes("*") ? "*" : allowed.includes(origin) ? origin : null),
     allowMethods: ["GET", "POST", "PUT", "PATCH", "DELETE"],
-    allowHeaders: ["content-type", "x-api-key", "x-request-id", "idempotency-key", "if-match", ...SIGNATURES],
+    allowHeaders: ["content-type", "x-api-key", ...CALL_HEADERS, "idempotency-key", "if-match", ...SIGNATURES],
     exposeHeaders: [...Object.keys(RANK_HEADERS), "retry-after", "location", "idempotent-replayed", "etag"],
     maxAge: 600,
   })(c, next);

@@ -2,6 +2,11 @@ import { z } from "zod";
 import type { ShardNamespace } from "./events/shard-rpc.ts";
 import type { ItemChangesNamespace } from "./items/item-changes-rpc.ts";
 
+/** What the Worker needs of an AnalyticsEngineDataset. */
+export type CallAnalytics = {
+  writeDataPoint(point: { indexes: [string]; blobs: string[]; doubles: number[] }): void;
+};
+
 /** The bindings in wrangler.toml. Variables are text or, from TOML, numbers and booleans. */
 export type Bindings = {
   readonly MODELS: R2Bucket;
@@ -9,6 +14,8 @@ export type Bindings = {
   readonly EVENTS?: ShardNamespace;
   /** The changed items of each model. Deployments of earlier releases have none. */
   readonly ITEMS?: ItemChangesNamespace;
+  /** Data points of rank calls. Absent: none are written. */
+  readonly CALL_ANALYTICS?: CallAnalytics;
   /** Requests by API key. */
   readonly RATE_LIMIT?: RateLimit;
   /** Reads of unknown API keys by client address. */

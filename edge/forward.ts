@@ -73,6 +73,7 @@ export async function callTrainer(
     idempotencyKey,
     bodyDigest: await bodyDigestOf(body),
   };
+  const traceParent = c.get("traceParent");
   // Not `new URL(path, TRAINER_URL)`: a path that begins with two slashes would name another host.
   return fetch(new URL(TRAINER_URL).origin + path, {
     method,
@@ -86,6 +87,7 @@ export async function callTrainer(
       [FORWARD_HEADERS.signature]: await signForward(signed, FORWARD_SECRET),
       [FORWARD_HEADERS.requestId]: c.get("requestId"),
       ...(idempotencyKey === "" ? {} : { "idempotency-key": idempotencyKey }),
+      ...(traceParent === undefined ? {} : { traceparent: traceParent }),
       ...headers,
     },
     redirect: "manual",

@@ -24,6 +24,8 @@ export type EdgeEnv = {
   Bindings: Bindings;
   Variables: {
     requestId: string;
+    /** The header traceparent; absent if the caller sent none, or a wrong one. */
+    traceParent?: string;
     isolate: Isolate;
     access: RequestAccess;
     /** Absent before the key is checked. */

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { withoutApiKeys } from "../shared/api-key.ts";
+import { traceIdIn } from "../shared/trace-parent.ts";
 import type { EdgeEnv } from "./isolate.ts";
 
 const PATH_CHARACTERS_MAX = 200;
@@ -23,6 +24,7 @@ export function requestEntry(c: Context<EdgeEnv>, waitedMs: number): object {
     event: "request",
     level: status >= 500 ? "error" : "info",
     request_id: c.get("requestId"),
+    trace_id: traceIdIn(c.get("traceParent")),
     method: c.req.method,
     path: c.req.path.startsWith(USERS) ? `${USERS}…` : withoutApiKeys(c.req.path).slice(0, PATH_CHARACTERS_MAX),
     status,

@@ -107,6 +107,15 @@ test("the answer is returned with the headers that are meant for the caller", as
   expect(answer.headers.get("cache-control")).toBe("no-store");
   expect(answer.headers.get("x-powered-by") ?? answer.headers.get("set-cookie")).toBeNull();
 });
+test("a caller's trace reaches the trainer and the log; what is no trace does not", async () => {
+  const id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const traceparent = `00-${id}-00f067aa0ba902b7-01`;
+  await edge.call("/v0/models/traced", { headers: { traceparent } });
+  expect(trainer.received.at(-1)!.headers.get("traceparent")).toBe(traceparent);
+  await expect.poll(() => edge.log.join("\n")).toMatch(new RegExp(`"trace_id":"${id}".*traced`));
+  await edge.call("/v0/models/untraced", { headers: { traceparent: `00-${"0".repeat(32)}-x-01` } });
+  expect(trainer.received.at(-1)!.headers.get("traceparent")).toBeNull();
+});
 test("the trainer's problems are returned unchanged", async () => {
   const body = '{"code":"model_exists"}';
   trainer.answer({ status: 409, headers: { "content-type": "application/problem+json" }, body });

@@ -6,6 +6,7 @@ import { FORWARD_HEADERS } from "../../../shared/forward-signature.ts";
 import { NEW_ITEMS_PATH, NewItemsBody } from "../../../shared/items/new-items-call.ts";
 import { parseWith } from "../../../shared/parse-request.ts";
 import { PROBLEMS, Problem, problemBody } from "../../../shared/problem.ts";
+import { traceIdIn } from "../../../shared/trace-parent.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import type { ModelRef } from "../../store/live-pointer-swap.ts";
 import { StoreError } from "../../store/object-store.ts";
@@ -144,6 +145,7 @@ const requestEntry = (c: Context<AppEnv>, milliseconds: number) => {
     event: "request",
     level: "info" as const,
     request_id: c.get("requestId"),
+    trace_id: traceIdIn(c.req.header("traceparent")),
     method: c.req.method,
     path: pathForLog(c.req.path),
     status: c.res.status,

@@ -40,6 +40,12 @@ test("a request id that could break a log line is replaced", async () => {
   expect(id).toMatch(/^[0-9a-f-]{36}$/);
 });
 
+test("the trace of a call is in its line of the log", async () => {
+  const id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  await get("/v0/models/traced", { headers: { traceparent: `00-${id}-00f067aa0ba902b7-01` } });
+  expect(harness.logs.find(({ path }) => path === "/v0/models/traced")).toMatchObject({ trace_id: id });
+});
+
 describe("a signed request", () => {
   test("with the scope rank only is refused", async () => {
     expect(await harness.call("GET", "/v0/models", { scopes: "rank" })).toMatchObject({
