@@ -12,7 +12,17 @@ import {
 } from "../shared/api.ts";
 import { EVENTS_BODY_BYTES_MAX, EventsBody } from "../shared/events/event.ts";
 import { PERSON_IDS_MAX } from "../shared/events/merges.ts";
-import { OFFSET_MAX, OFFSET_MEANING, RankListFields, SEEN_MEANING, STRATEGY_MEANING } from "../shared/list-fields.ts";
+import {
+  BASKET_MAX,
+  BASKET_MEANING,
+  OFFSET_MAX,
+  OFFSET_MEANING,
+  RankListFields,
+  RELATION_MEANING,
+  SEEN_MEANING,
+  SimilarFields,
+  STRATEGY_MEANING,
+} from "../shared/list-fields.ts";
 import { ModelName } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
 import { Detail, RETURN_MAX } from "../shared/shaping-fields.ts";
@@ -49,7 +59,17 @@ const RANKED = answer(
 );
 const SCENARIO = query("scenario", ModelName, "A scenario, whose fields are the defaults of this call.");
 const USER = query("user_id", IdInQuery, "The user's id, as in the model's data.");
-const ITEM = { ...query("item_id", IdInQuery, "The item's id."), isRequired: true };
+const ITEM = query("item_id", IdInQuery, "The item's id. Either this or `item_ids` is required.");
+const BASKET = query(
+  "item_ids",
+  z
+    .array(IdInList)
+    .min(1)
+    .max(BASKET_MAX)
+    .meta({ examples: [["i3", "i8"]] }),
+  `${BASKET_MEANING} Ids that contain a comma need a body.`,
+);
+const RELATION = query("relation", SimilarFields.relation.unwrap(), RELATION_MEANING);
 const Limit = z.int().min(1).max(RANK_LIMIT_MAX).default(RANK_LIMIT_DEFAULT);
 const LIMIT = query("limit", Limit, "The largest number of ids.");
 const OFFSET = query("offset", z.int().min(0).max(OFFSET_MAX).default(0), OFFSET_MEANING);
@@ -101,19 +121,20 @@ export const CALLS: readonly Call[] = [
   },
   {
     ...at("get", "/v0/models/{model_name}/similar_items", "similarByQuery"),
-    summary: "Lists items similar to an item",
-    description: "With user_id, items that this user has seen are left out. The item itself is never in the list.",
+    summary: "Lists items similar to an item or a basket, or chosen together with them",
+    description: "With user_id, items that this user has seen are left out. The items asked for are never in the list.",
     scope: "rank",
-    parameters: [ITEM, USER, LIMIT, OFFSET, RETURN, SCENARIO],
+    parameters: [ITEM, BASKET, RELATION, USER, LIMIT, OFFSET, RETURN, SCENARIO],
     answers: [RANKED],
     problems: ["invalid_parameter", "missing_field", "unknown_field", "item_not_found", ...RANK_FAULTS],
   },
   {
     ...at("post", "/v0/models/{model_name}/similar_items", "similarByBody"),
-    summary: "Lists items similar to an item, among those that match a retrieval query",
+    summary:
+      "Lists items similar to an item or a basket, or chosen together with them, among those that match a retrieval query",
     description:
       "Similar are the items that the model favours more than usual after this item. Items that nobody has chosen yet get items with " +
-      "the same attribute values.",
+      "the same attribute values. With `relation` together, the list is of items that were chosen in addition.",
     scope: "rank",
     body: { schema: SimilarBody, bytesMax: RANK_BODY_BYTES_MAX, isRequired: true },
     answers: [RANKED],

@@ -37,7 +37,7 @@ export const RankedItems = z.object({
     }),
   rank_id: z.string(),
   version: z.string(),
-  strategy: z.enum(["personalized", "session", "popular", "trending", "newest", "similar"]),
+  strategy: z.enum(["personalized", "session", "popular", "trending", "newest", "similar", "together"]),
   scenario: z.string().nullable(),
   arm: z.string().nullable(),
   ignored_interactions: z.int(),

@@ -36,7 +36,8 @@ export function answerParts(loaded: LoadedVersion, { parameters, ranked, headers
   const { strategy, items, ignoredInteractions, unknownItems, missingReferences } = ranked;
   const { version } = loaded.target.live;
   const rankId = rankIdOf(version, crypto.randomUUID().slice(0, RANDOM_CHARACTERS));
-  const hasNames = parameters.itemIds !== undefined || parameters.shaping?.pinned !== undefined;
+  const { itemIds, basket, shaping } = parameters;
+  const hasNames = (itemIds ?? basket ?? shaping?.pinned) !== undefined;
   return {
     headers: {
       ...headers,

@@ -10,7 +10,16 @@ import {
 } from "./filter/parse-filter.ts";
 import { Id, textFault } from "./id-schema.ts";
 import type { ItemId, UserId } from "./ids.ts";
-import { defaultsOfLists, defaultsOfSimilar, ListFields, offsetOf, RankListFields, seenOf } from "./list-fields.ts";
+import {
+  basketOf,
+  defaultsOfLists,
+  defaultsOfSimilar,
+  ListFields,
+  offsetOf,
+  RankListFields,
+  SimilarFields,
+  seenOf,
+} from "./list-fields.ts";
 import { ModelStatus } from "./live-pointer.ts";
 import { ERRORS_MAX, type ParseOptions, parseWith, pointerStep, problemOf, shown } from "./parse-request.ts";
 import type { ProblemPart } from "./problem.ts";
@@ -100,11 +109,11 @@ export const RankBody = CommonFields.extend({
 });
 
 /** The body of `POST …/similar_items`. */
-export const SimilarBody = CommonFields.extend({ item_id: Id });
+export const SimilarBody = CommonFields.extend(SimilarFields);
 
 const IN_QUERY = { user_id: true, limit: true, offset: true, return: true, scenario: true } as const;
 const RankQuery = RankBody.pick({ ...IN_QUERY, session_id: true, seen: true, strategy: true, item_ids: true });
-const SimilarQuery = SimilarBody.pick({ ...IN_QUERY, item_id: true });
+const SimilarQuery = SimilarBody.pick({ ...IN_QUERY, item_id: true, item_ids: true, relation: true });
 
 /** A rank request without its time. */
 export type RankParameters = Omit<RankRequest, "nowSeconds"> & {
@@ -131,7 +140,7 @@ export function parseRankBody(body: unknown, defaults?: CallDefaults): RankParam
 /** `POST …/similar_items`. Throws Problem. */
 export function parseSimilarBody(body: unknown, defaults?: CallDefaults): RankParameters {
   const parsed = parseWith(SimilarBody, withDefaults(body, defaults, defaultsOfSimilar), { codeOf: rankCodeOf });
-  return { ...parametersOf(parsed, defaults), similarTo: parsed.item_id as ItemId };
+  return similarParameters(parsed, defaults);
 }
 
 /** The fields of a call, with its scenario's fields as defaults. Where both have a `retrieval`, items must pass both. */
@@ -144,6 +153,13 @@ function withDefaults(
   const sent = body as object;
   const { retrieval: _, ...others } = fieldsFor(defaults, sent);
   return { ...others, ...sent };
+}
+
+function similarParameters(
+  { item_id, item_ids, relation, ...parsed }: z.output<typeof SimilarBody>,
+  defaults?: CallDefaults,
+) {
+  return { ...parametersOf(parsed, defaults), ...basketOf({ item_id, item_ids, relation }) };
 }
 
 type ParsedFields = z.output<typeof CommonFields> &
@@ -205,12 +221,12 @@ export function parseRankQuery(query: URLSearchParams, defaults?: CallDefaults):
     : parametersOf(parseWith(RankQuery, values, { codeOf: rankCodeOf }));
 }
 
-/** `GET …/similar_items?item_id=&user_id=&limit=&offset=&return=&scenario=`. Throws Problem. */
+/** `GET …/similar_items?item_id=&item_ids=&relation=&user_id=&limit=&offset=&return=&scenario=`. Throws Problem. */
 export function parseSimilarQuery(query: URLSearchParams, defaults?: CallDefaults): RankParameters {
   const values = valuesOf(query);
   if (defaults) return parseSimilarBody(values, defaults);
   const parsed = parseWith(SimilarQuery, values, { codeOf: rankCodeOf });
-  return { ...parametersOf(parsed), similarTo: parsed.item_id as ItemId };
+  return similarParameters(parsed);
 }
 
 function valuesOf(query: URLSearchParams): Record<string, unknown> {

@@ -1,5 +1,7 @@
 /** The request fields that say which part of a list a call gets, and what the items that the user has seen mean for it. */
 import { z } from "zod";
+import { Id } from "./id-schema.ts";
+import type { ItemId } from "./ids.ts";
 import { problemOf, shown } from "./parse-request.ts";
 
 export const OFFSET_MAX = 2000;
@@ -46,6 +48,48 @@ export const RankListFields = {
   seen: z.enum(["exclude", "include", "only"]).optional().meta({ description: SEEN_MEANING }),
   strategy: z.enum(["auto", "popular", "trending", "newest"]).optional().meta({ description: STRATEGY_MEANING }),
 };
+
+export const BASKET_MAX = 20;
+export const BASKET_MEANING =
+  `A basket of 1 to ${BASKET_MAX} items in place of \`item_id\`. ` +
+  "Ids unknown to the model are skipped and counted.";
+export const RELATION_MEANING =
+  "`similar` items may be chosen instead, `together` items in addition: they were chosen in the same session or, in data without " +
+  "sessions, within 24 hours by the same user, more often than by chance. Only such items are in the list. Where the data have none, " +
+  "the answer is similar items, and its strategy says so. Default: similar.";
+
+/** The fields of a call for similar items that say similar to what. */
+export const SimilarFields = {
+  item_id: Id.optional().meta({ description: "The item. Either this or `item_ids` is required." }),
+  item_ids: z
+    .array(Id)
+    .min(1)
+    .max(BASKET_MAX)
+    .optional()
+    .meta({ description: BASKET_MEANING, examples: [["i3", "i8"]] }),
+  relation: z.enum(["similar", "together"]).optional().meta({ description: RELATION_MEANING }),
+};
+
+type SimilarTo = {
+  readonly item_id?: string | undefined;
+  readonly item_ids?: readonly string[] | undefined;
+  readonly relation?: "similar" | "together" | undefined;
+};
+
+/** The items that others are wanted for; references to the item mean the last one. Throws Problem unless they are named once. */
+export function basketOf({ item_id, item_ids, relation }: SimilarTo) {
+  if (item_id === undefined && item_ids === undefined)
+    throw problemOf([{ pointer: "/item_id", code: "missing_field", message: "is missing: send item_id or item_ids" }]);
+  if (item_id !== undefined && item_ids !== undefined) {
+    const message = "must not be sent with item_id";
+    throw problemOf([{ pointer: "/item_ids", code: "invalid_parameter", message }]);
+  }
+  return {
+    similarTo: (item_ids?.at(-1) ?? item_id) as ItemId,
+    ...(item_ids && { basket: item_ids as readonly ItemId[] }),
+    ...(relation === "together" && { relation }),
+  };
+}
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -56,6 +56,7 @@ export const MEDIA_TYPES = {
   similarity: "application/vnd.shortlist.similarity",
   itemCounts: "application/vnd.shortlist.item-counts",
   recentChoices: "application/vnd.shortlist.recent-choices",
+  together: "application/vnd.shortlist.together",
 } as const;
 
 /** The only method that ignores the user. By this name, the edge knows that an answer is not personal. */
@@ -137,6 +138,8 @@ const ManifestObject = z.object({
   item_counts: Descriptor.optional(),
   /** For lists of trending items (shared/recent-choices.ts). Absent in older versions; older readers ignore it. */
   recent_choices: Descriptor.optional(),
+  /** For lists of items that are chosen together (shared/together.ts). Absent without baskets; older readers ignore it. */
+  together: Descriptor.optional(),
   /** The events that the model listens to, and how many of each shard this version has learnt. Absent: none. */
   events: z
     .object({

@@ -42,9 +42,9 @@ export function passingBytes(weightBytes: number): number {
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 export function memoryCostOf(manifest: Manifest): MemoryCost {
-  const { model, catalog, attributes, users, user_values, similarity, recent_choices, item_count } = manifest;
+  const { model, catalog, attributes, users, user_values, similarity, recent_choices, together, item_count } = manifest;
   const weights = sum(model.weights.map(({ file }) => file.size));
-  const optional = [attributes, users?.directory, user_values, similarity, recent_choices].map(
+  const optional = [attributes, users?.directory, user_values, similarity, recent_choices, together].map(
     (file) => file?.size ?? 0,
   );
   const decoded = optional.reduce((total, size) => total + size, catalog.size);

@@ -9,8 +9,9 @@ import { newestScores, timesOfItems } from "./rank/newest.ts";
 import { type Reason, reasonItemsMax, reasonsFor } from "./rank/reasons.ts";
 import { callValues, type ReferenceSources } from "./rank/reference-values.ts";
 import { popularityScores } from "./rank/score-scale.ts";
-import { shape } from "./rank/shape.ts";
+import { type Candidates, shape } from "./rank/shape.ts";
 import { similarityScores } from "./rank/similar.ts";
+import { togetherReasons, togetherScores } from "./rank/together.ts";
 import { trendingScores } from "./rank/trending.ts";
 import type { History, KnownNames, Snapshot, UserRecord } from "./snapshot.ts";
 import { bestOf } from "./top-k.ts";
@@ -33,6 +34,10 @@ export type RankRequest = ReferenceSources & {
   readonly shaping?: Shaping | undefined;
   /** Ranks popular, trending or the newest items, whoever asks. */
   readonly strategy?: "popular" | "trending" | "newest" | undefined;
+  /** Items are ranked by likeness to all of these, of which `similarTo` is the last one. Absent: to that one alone. */
+  readonly basket?: readonly ItemId[] | undefined;
+  /** Ranks what is chosen in addition to the basket. Absent: what is like it. */
+  readonly relation?: "together" | undefined;
   /** What the answer has besides the items. */
   readonly wanted?: { readonly scores: boolean; readonly reasons: boolean } | undefined;
 };
@@ -41,13 +46,13 @@ export type RankRequest = ReferenceSources & {
 const IMPERSONAL: ReadonlySet<RankStrategy> = new Set(["popular", "trending", "newest"]);
 
 /** `personalized` means by the stored history or, without one, by the user's attribute values. */
-export type RankStrategy = "personalized" | "session" | "popular" | "trending" | "newest" | "similar";
+export type RankStrategy = "personalized" | "session" | "popular" | "trending" | "newest" | "similar" | "together";
 
 export type RankAnswer = {
   readonly items: ItemIndex[];
   readonly strategy: RankStrategy;
   readonly ignoredInteractions: number;
-  /** The number of ids in `itemIds` and among the pinned ones that the model does not know. */
+  /** The number of ids in `itemIds`, in the basket and among the pinned ones that the model does not know. */
   readonly unknownItems: number;
   /** The names of references without a value. Absent: there are none. */
   readonly missingReferences?: readonly string[];
@@ -62,47 +67,40 @@ export type RankAnswer = {
 /** The items for this user, best first: at most `limit`, and none that the user has seen. */
 export async function rank(request: RankRequest, snapshot: Snapshot): Promise<RankAnswer> {
   const compiled = compileRequest(request, snapshot);
-  const given = request.itemIds && new Set(knownOf(request.itemIds, snapshot));
   const record = request.userId === undefined ? undefined : await snapshot.userRecord(request.userId);
   const { isMatch, shaping, missing } = withAttributes(compiled, { request, record, snapshot });
   const { similarTo } = request;
-  const session = similarTo === undefined ? knownOf(request.session, snapshot) : [itemOf(similarTo, snapshot)];
+  const asked = similarTo === undefined ? undefined : itemsOf(request.basket ?? [similarTo], snapshot);
+  const session = asked ?? knownOf(request.session, snapshot);
   const learnt = session.filter((item) => item < snapshot.itemCount);
   const user = { record, session: learnt, nowSeconds: request.nowSeconds };
-  const again = request.onlyChosen ? scoreChosen({ ...user, session }, snapshot) : undefined;
-  const scored = again ?? (await scoreOthers(request, { user, session }, snapshot));
+  const isAgain = !asked && request.onlyChosen === true;
+  const scored = await (isAgain
+    ? scoreChosen({ ...user, session }, snapshot)
+    : scoreOthers(request, { user, asked }, snapshot));
   const { history, strategy } = scored;
-  const { itemCount, newCount = 0 } = snapshot;
   const scores = scored.scores && withNewItems(scored.scores, snapshot);
 
-  const mayRepeat = again !== undefined || (similarTo === undefined && snapshot.sessions?.repeats);
-  const inSession = new Set(mayRepeat ? [] : session);
-  const isSeen = (item: ItemIndex) => request.excludeSeen && (record?.hasSeen(item) ?? false);
-  // The filter comes first: one that passes few items decides for most, so the other tests run rarely.
-  const isOpen = (item: ItemIndex) => isMatch(item) && !inSession.has(item) && !isSeen(item);
-  const { isHidden } = snapshot;
-  const isShown = isHidden ? (item: ItemIndex) => !isHidden(item) && isOpen(item) : isOpen;
-  const chosen = again && new Set(again.chosen);
-  const isCandidate = chosen ? (item: ItemIndex) => chosen.has(item) && isShown(item) : isShown;
-  const among = given ?? chosen ?? itemCount + newCount;
-  const candidates = { isCandidate, among, newCount };
-  const alike = similarTo && session[0];
+  const mayRepeat = isAgain || (!asked && snapshot.sessions?.repeats);
+  const left = { record, session: mayRepeat ? [] : session };
+  const candidates = candidatesFor(request, { isMatch, ...left, only: scored.only }, snapshot);
   // Likeness by attribute values has scores for new items already.
-  if (scores !== scored.scores) placeNewItems(scores!, candidates, alike, snapshot);
+  if (scores !== scored.scores) placeNewItems(scores!, candidates, asked?.at(-1), snapshot);
   const { limit, offset = 0 } = request;
   const shaped = shaping && shape(scores ?? popular(snapshot), { limit, offset }, candidates, shaping);
-  const upToEnd = shaped?.items ?? bestOf(scores, offset + limit, isCandidate, among);
+  const upToEnd = shaped?.items ?? bestOf(scores, offset + limit, candidates.isCandidate, candidates.among);
   const items = offset > 0 ? upToEnd.slice(offset) : upToEnd;
-  const reasons = async () => {
-    if (IMPERSONAL.has(strategy) || again) return items.map(() => []); // no history led to the list
+  const reasons = () => {
+    if (strategy === "together") return togetherReasons(items, session, snapshot.together!);
+    if (IMPERSONAL.has(strategy) || isAgain) return items.map(() => []); // no history led to the list
     return reasonsFor(items, history, snapshot, shaping?.boosts.length ? undefined : scores);
   };
   return {
     items,
     strategy,
     history,
-    ignoredInteractions: similarTo === undefined ? request.session.length - (again ? session : learnt).length : 0,
-    unknownItems: unknownCount(request.itemIds, snapshot) + unknownCount(request.shaping?.pinned, snapshot),
+    ignoredInteractions: asked ? 0 : request.session.length - (isAgain ? session : learnt).length,
+    unknownItems: unknownIn(request, snapshot),
     ...(missing.size > 0 && { missingReferences: [...missing] }),
     ...(request.wanted?.scores && shaped && { scores: items.map(shaped.scoreOf) }),
     ...(request.wanted?.reasons && { reasons: await reasons() }),
@@ -117,6 +115,34 @@ function withAttributes(compiled: ReturnType<typeof compileRequest>, { request, 
   if (!compiled.refersToUser || !record?.values?.length || !userAttributes) return compiled;
   return compileRequest({ ...request, user: { ...userAttributes(record.values), ...request.user } }, snapshot);
 }
+
+/** The items that the list may hold: without those of the session, and only those that a list is limited to. */
+function candidatesFor(
+  { itemIds, excludeSeen }: RankRequest,
+  { isMatch, record, session, only: onlyItems }: Deciding,
+  snapshot: Snapshot,
+): Candidates {
+  const inSession = new Set(session);
+  const isSeen = (item: ItemIndex) => excludeSeen && (record?.hasSeen(item) ?? false);
+  // The filter comes first: one that passes few items decides for most, so the other tests run rarely.
+  const isOpen = (item: ItemIndex) => isMatch(item) && !inSession.has(item) && !isSeen(item);
+  const { isHidden, itemCount, newCount = 0 } = snapshot;
+  const isShown = isHidden ? (item: ItemIndex) => !isHidden(item) && isOpen(item) : isOpen;
+  const only = onlyItems && new Set(onlyItems);
+  const given = itemIds && new Set(knownOf(itemIds, snapshot));
+  return {
+    isCandidate: only ? (item) => only.has(item) && isShown(item) : isShown,
+    among: given ?? only ?? itemCount + newCount,
+    newCount,
+  };
+}
+
+type Deciding = {
+  readonly only: readonly ItemIndex[] | undefined;
+  readonly isMatch: (item: ItemIndex) => boolean;
+  readonly record: UserRecord | undefined;
+  readonly session: readonly ItemIndex[];
+};
 
 /** Throws Problem if the strategy, the filter or the shaping does not fit the version. */
 export function compileRequest(
@@ -151,17 +177,19 @@ type Scored = {
   /** What the scores were computed from. */
   readonly history: History;
   readonly strategy: RankStrategy;
+  /** The only items that the list may have. Absent: all. */
+  readonly only?: readonly ItemIndex[];
 };
 
 const POPULAR: Scored = { scores: undefined, history: { items: [], agesDays: [] }, strategy: "popular" };
 
-/** Scores by likeness to an item, by popularity or age alone, or for the user. */
+/** Scores by what goes with the items asked for, by likeness to them, by popularity, growth or age alone, or for the user. */
 async function scoreOthers(
-  { similarTo, strategy }: RankRequest,
-  { user, session }: { readonly user: UserState; readonly session: readonly ItemIndex[] },
+  { strategy, relation }: RankRequest,
+  { user, asked }: { readonly user: UserState; readonly asked: readonly ItemIndex[] | undefined },
   snapshot: Snapshot,
 ): Promise<Scored> {
-  if (similarTo !== undefined) return scoreLikeness(session[0]!, snapshot);
+  if (asked) return (relation && scoreTogether(asked, snapshot)) ?? scoreLikeness(asked, snapshot);
   if (strategy === "newest") return scoreNewest(user, snapshot);
   if (strategy === "trending") return scoreTrending(user, snapshot);
   return strategy === "popular" ? POPULAR : scoreForUser(user, snapshot);
@@ -181,12 +209,12 @@ function scoreTrending({ nowSeconds }: UserState, snapshot: Snapshot): Scored {
 }
 
 /** Scores for what the user has chosen, and these items. */
-function scoreChosen({ record, session, nowSeconds }: UserState, snapshot: Snapshot): Scored & { chosen: ItemIndex[] } {
+function scoreChosen({ record, session, nowSeconds }: UserState, snapshot: Snapshot): Scored {
   const history = historyOf(record, session, { nowSeconds, historyMax: Number.POSITIVE_INFINITY });
   const { itemCount, newCount = 0 } = snapshot;
   const again = chosenAgain(history, itemCount + newCount);
   snapshot.onTable?.(again.scores);
-  return { ...again, history, strategy: strategyOf(record, session, snapshot) };
+  return { scores: again.scores, only: again.chosen, history, strategy: strategyOf(record, session, snapshot) };
 }
 
 type UserState = {
@@ -214,24 +242,39 @@ function learntOf(record: UserRecord | undefined, { itemCount, newCount }: Snaps
   return { ...record, items: kept.map((at) => record.items[at]!), times: kept.map((at) => record.times[at]!) };
 }
 
-async function scoreLikeness(item: ItemIndex, snapshot: Snapshot): Promise<Scored> {
-  const scores = await similarityScores(item, snapshot);
-  return { scores, history: { items: [item], agesDays: [0] }, strategy: scores ? "similar" : "popular" };
+const historyOfItems = (items: readonly ItemIndex[]): History => ({ items, agesDays: items.map(() => 0) });
+
+async function scoreLikeness(asked: readonly ItemIndex[], snapshot: Snapshot): Promise<Scored> {
+  const scores = await similarityScores(asked, snapshot);
+  return { scores, history: historyOfItems(asked), strategy: scores ? "similar" : "popular" };
 }
 
-/** Throws Problem item_not_found. */
-function itemOf(id: ItemId, snapshot: Snapshot): ItemIndex {
-  const item = snapshot.indexOf(id);
-  if (item !== undefined) return item;
+/** Scores for what goes with these items, and what this is. */
+function scoreTogether(asked: readonly ItemIndex[], snapshot: Snapshot): Scored | undefined {
+  const found = togetherScores(asked, snapshot);
+  if (!found) return undefined;
+  snapshot.onTable?.(found.scores);
+  return { ...found, history: historyOfItems(asked), strategy: "together" };
+}
+
+/** The items with these ids, each once. Throws Problem item_not_found if the model knows none of them. */
+function itemsOf(ids: readonly ItemId[], snapshot: Snapshot): ItemIndex[] {
+  const items = [...new Set(knownOf(ids, snapshot))];
+  if (items.length > 0) return items;
   const code = "item_not_found";
-  const errors = [{ pointer: "/item_id", code, message: "is not the id of an item" }];
-  throw new Problem(code, `The model has no item with the id ${JSON.stringify(id)}.`, { errors });
+  const [pointer, message] =
+    ids.length > 1 ? ["/item_ids", "has no id of an item"] : ["/item_id", "is not the id of an item"];
+  const names = ids.map((id) => JSON.stringify(id)).join(", ");
+  const detail = ids.length > 1 ? "one of these ids" : `the id ${names}`;
+  throw new Problem(code, `The model has no item with ${detail}.`, { errors: [{ pointer, code, message }] });
 }
 
 const knownOf = (ids: readonly ItemId[], snapshot: Snapshot) => ids.flatMap((id) => snapshot.indexOf(id) ?? []);
 
-const unknownCount = (ids: readonly ItemId[] = [], snapshot: Snapshot): number =>
-  ids.length - knownOf(ids, snapshot).length;
+function unknownIn({ itemIds = [], shaping, basket = [] }: RankRequest, snapshot: Snapshot): number {
+  const named = [...itemIds, ...(shaping?.pinned ?? []), ...basket];
+  return named.length - knownOf(named, snapshot).length;
+}
 
 function popular({ itemCount, newCount = 0, onTable }: Snapshot): Float32Array {
   const scores = popularityScores(itemCount + newCount);

@@ -5,6 +5,7 @@ import type { PlacedItems } from "./items/placed-items.ts";
 import type { SessionRules } from "./manifest.ts";
 import type { ChoiceCounts, LiveChoices } from "./recent-choices.ts";
 import type { Similarity } from "./similarity.ts";
+import type { Together } from "./together.ts";
 import type { UserAttributes } from "./user-values.ts";
 
 /** Positive interactions, oldest first: parallel arrays of one length. */
@@ -49,6 +50,8 @@ export type Snapshot = {
   readonly recentChoices?: ChoiceCounts | null | undefined;
   /** What was chosen since the version was trained, counted for this call. Absent: nothing is known. */
   readonly liveChoices?: LiveChoices | undefined;
+  /** Absent in versions whose data have no baskets, and in those that were published without it. */
+  readonly together?: Together | null | undefined;
   /** Item attributes; null or absent if the version has none. */
   readonly attributes?: AttributeTable | null | undefined;
   /** Absent in versions that were published without it. */

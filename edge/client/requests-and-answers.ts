@@ -18,7 +18,8 @@ import type * as answers from "../openapi-schemas.ts";
 const types = () =>
   writtenOut<{
     RankRequest: z.input<typeof api.RankBody>;
-    SimilarItemsRequest: z.input<typeof api.SimilarBody>;
+    SimilarItemsRequest: Omit<z.input<typeof api.SimilarBody>, "item_id" | "item_ids"> &
+      ({ item_id: string | number } | { item_ids: (string | number)[] });
     RankedItems: z.output<typeof answers.RankedItems>;
     Event: z.input<typeof events.Event>;
     UserEvents: z.output<typeof answers.EventsOfUser>;

@@ -20,7 +20,7 @@ Detail = Literal["scores", "metadata", "reasons", "history"]
 Json = dict[str, Any]
 
 
-class BareSimilarItemsFields(TypedDict, total=False):
+class _ListFields(TypedDict, total=False):
     user_id: Id
     limit: int
     offset: int
@@ -34,14 +34,18 @@ class BareSimilarItemsFields(TypedDict, total=False):
     pinned: Sequence[Id]
     user: Mapping[str, Any]
     context: Mapping[str, Any]
+    item_ids: Sequence[Id]
 
 
-class BareRankFields(BareSimilarItemsFields, total=False):
+class BareSimilarItemsFields(_ListFields, total=False):
+    relation: Literal["similar", "together"]
+
+
+class BareRankFields(_ListFields, total=False):
     interactions: Sequence[Mapping[str, Id]]
     session_id: Id
     seen: Literal["exclude", "include", "only"]
     strategy: Literal["auto", "popular", "trending", "newest"]
-    item_ids: Sequence[Id]
 
 
 class SimilarItemsFields(BareSimilarItemsFields, total=False):
@@ -167,7 +171,7 @@ class Shortlist:
     def similar_items(
         self,
         model: str,
-        item_id: Id,
+        item_id: Id | None = None,
         *,
         return_: Sequence[Detail],
         timeout: float | None = None,
@@ -175,15 +179,27 @@ class Shortlist:
     ) -> RankedItems: ...
     @overload
     def similar_items(
-        self, model: str, item_id: Id, *, timeout: float | None = None, **fields: Unpack[BareSimilarItemsFields]
+        self,
+        model: str,
+        item_id: Id | None = None,
+        *,
+        timeout: float | None = None,
+        **fields: Unpack[BareSimilarItemsFields],
     ) -> list[Id]: ...
     @overload
     def similar_items(
-        self, model: str, item_id: Id, *, timeout: float | None = None, **fields: Unpack[SimilarItemsFields]
+        self,
+        model: str,
+        item_id: Id | None = None,
+        *,
+        timeout: float | None = None,
+        **fields: Unpack[SimilarItemsFields],
     ) -> list[Id] | RankedItems: ...
-    def similar_items(self, model: str, item_id: Id, *, timeout: float | None = None, **fields: Any) -> Any:
-        """Items that are similar to an item, most similar first."""
-        body = {"item_id": item_id, **_body(fields)}
+    def similar_items(
+        self, model: str, item_id: Id | None = None, *, timeout: float | None = None, **fields: Any
+    ) -> Any:
+        """Items that are similar to an item or to the basket `item_ids`, or chosen together with them, the best first."""
+        body = _body({"item_id": item_id, **fields})
         return self.call("POST", f"{_path(model)}/similar_items", body, timeout=timeout, default=_RANK_SECONDS)
 
     def events(self, events: Event | Iterable[Event], *, timeout: float | None = None) -> EventCounts:

@@ -36,7 +36,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   rankByQuery: { path: MODEL, query: "user_id=u17&limit=5" },
   similarByBody: { path: MODEL, body: { item_id: "i3", limit: 5 }, method: "similarItems" },
-  similarByQuery: { path: MODEL, query: "item_id=i3&limit=5" },
+  similarByQuery: { path: MODEL, query: "item_ids=i3,i8&relation=together&limit=5" },
   postEvents: { body: { events: [EVENT] }, method: "events" },
   viewUserEvents: { path: { user_id: "u17" }, method: "viewUserEvents" },
   changeItems: { path: MODEL, body: { items: [CHANGE] }, method: "changeItems" },

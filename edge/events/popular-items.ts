@@ -84,6 +84,7 @@ function versionOfItems({ customer, modelName, meanings }: WaitingModel, items: 
     userValues: null,
     similarity: null,
     recentChoices: null,
+    together: null,
     scorer: { score: async () => popularityScores(items.length), release: async () => {} },
   };
 }

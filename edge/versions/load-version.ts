@@ -8,6 +8,7 @@ import { passingBytes } from "../../shared/memory-cost.ts";
 import { type ChoiceCounts, decodeRecentChoices } from "../../shared/recent-choices.ts";
 import { decodeSimilarity, type Similarity } from "../../shared/similarity.ts";
 import { isBeyond, type Snapshot } from "../../shared/snapshot.ts";
+import { decodeTogether, type Together } from "../../shared/together.ts";
 import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../../shared/user-values.ts";
 import { type ArtifactReader, isUnreadable, PIECE_BYTES, type Piece, parsed } from "../reading/artifact-reader.ts";
@@ -30,6 +31,7 @@ export type LoadedVersion = {
   readonly userValues: UserValues | null;
   readonly similarity: Similarity | null;
   readonly recentChoices: ChoiceCounts | null;
+  readonly together: Together | null;
   readonly scorer: Scorer;
 };
 
@@ -87,7 +89,7 @@ async function readDecoded(
   manifest: Manifest,
   read: (file: Descriptor) => Promise<Uint8Array<ArrayBuffer>>,
 ): Promise<Decoded> {
-  const { catalog, attributes, users, user_values, similarity: similarityFile, recent_choices } = manifest;
+  const { catalog, attributes, users, user_values, similarity: similarityFile } = manifest;
   let largeFiles: Promise<unknown> = Promise.resolve();
   const decoded = async <Value>(file: Descriptor | null | undefined, decode: (bytes: Uint8Array) => Value) => {
     if (!file) return null;
@@ -95,26 +97,35 @@ async function readDecoded(
     if (file.size > PIECE_BYTES) largeFiles = reading;
     return decode(await reading);
   };
-  const [items, attributeTable, directory, userValues, similarity, recentChoices] = await Promise.all([
+  const [items, attributeTable, directory, userValues, similarity, recentChoices, together] = await Promise.all([
     decoded(catalog, decodeCatalog),
     decoded(attributes, decodeAttributes),
     decoded(users?.directory, decodeUserDirectory),
     decoded(user_values, decodeUserValues),
     decoded(similarityFile, decodeSimilarity),
-    decoded(recent_choices, decodeRecentChoices),
+    decoded(manifest.recent_choices, decodeRecentChoices),
+    decoded(manifest.together, decodeTogether),
   ]);
-  const found = { catalog: items!, attributes: attributeTable, directory, userValues, similarity, recentChoices };
+  const found = {
+    catalog: items!,
+    attributes: attributeTable,
+    directory,
+    userValues,
+    similarity,
+    recentChoices,
+    together,
+  };
   checkCounts(manifest, found);
   return found;
 }
 
 type Decoded = Pick<
   LoadedVersion,
-  "catalog" | "attributes" | "directory" | "userValues" | "similarity" | "recentChoices"
+  "catalog" | "attributes" | "directory" | "userValues" | "similarity" | "recentChoices" | "together"
 >;
 
 function checkCounts(manifest: Manifest, found: Decoded): void {
-  const { catalog, attributes, directory, userValues, similarity, recentChoices } = found;
+  const { catalog, attributes, directory, userValues, similarity, recentChoices, together } = found;
   const check = (what: string, expected: unknown, actual: unknown) => {
     if (expected !== actual) throw new FormatError(`${what}: the manifest says ${expected}, the file ${actual}`);
   };
@@ -124,6 +135,7 @@ function checkCounts(manifest: Manifest, found: Decoded): void {
   if (userValues) check("user values: items", manifest.item_count, userValues.itemCount);
   if (similarity) check("similarity: items", manifest.item_count, similarity.itemCount);
   if (recentChoices) check("recent choices: items", manifest.item_count, recentChoices.itemCount);
+  if (together) check("together: items", manifest.item_count, together.itemCount);
   if (directory) check("user directory: items", manifest.item_count, directory.itemCount);
   if (directory) check("user directory: users", manifest.user_count, directory.userCount);
   if (directory) check("user directory: page files", manifest.users?.pages.length, directory.fileCount);

@@ -40,6 +40,7 @@ export function snapshotOf(
       isHidden,
       similarity: loaded.similarity,
       recentChoices: loaded.recentChoices,
+      together: loaded.together,
       liveChoices,
       onTable: lease,
       score: async (history) => lease(await scorer.score(history)),

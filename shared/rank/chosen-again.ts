@@ -1,7 +1,7 @@
 /** What a user may want again: the items that the user has chosen before. */
 import type { ItemIndex } from "../ids.ts";
 import type { History } from "../snapshot.ts";
-import { popularityScores } from "./score-scale.ts";
+import { scoresAmong } from "./score-scale.ts";
 
 /** How a memory fades: the odds that something is needed again fall with the square root of its age. */
 const DECAY = 0.5;
@@ -20,11 +20,6 @@ export function chosenAgain(
   const sums = new Map<ItemIndex, number>();
   for (const [i, item] of items.entries())
     sums.set(item, (sums.get(item) ?? 0) + Math.max(AGE_DAYS_MIN, agesDays[i]!) ** -DECAY);
-  const values = [...sums.values()].map(Math.log);
-  const mean = values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
-  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, values.length);
-  const deviation = Math.sqrt(variance) || 1;
-  const scores = popularityScores(itemCount);
-  for (const [item, sum] of sums) scores[item] = (Math.log(sum) - mean) / deviation;
-  return { scores, chosen: [...sums.keys()] };
+  const activations = new Map([...sums].map(([item, sum]) => [item, Math.log(sum)]));
+  return { scores: scoresAmong(activations, itemCount), chosen: [...sums.keys()] };
 }

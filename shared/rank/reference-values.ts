@@ -15,7 +15,7 @@ export type ReferenceSources = {
   /** The user's attributes, as sent in the call. */
   readonly user?: SentValues | undefined;
   readonly context?: SentValues | undefined;
-  /** Items are ranked by likeness to this one. Absent: they are ranked by the user's history. */
+  /** Items are ranked by likeness to this one, the last of a basket. Absent: they are ranked by the user's history. */
   readonly similarTo?: ItemId | undefined;
 };
 

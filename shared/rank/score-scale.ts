@@ -1,3 +1,5 @@
+import type { ItemIndex } from "../ids.ts";
+
 /** The scale of published scores: standard deviations above the mean of the catalog. */
 export type ScoreScale = { readonly mean: number; readonly deviation: number };
 
@@ -20,6 +22,17 @@ function sumsOf(scores: Float32Array, shift: number) {
     squares += score * score;
   }
   return { count: scores.length, sum, squares };
+}
+
+/**
+ * Scores of the catalog's order in which some items have values of their own, in standard deviations above their mean, so that boosts
+ * weigh as much as elsewhere.
+ */
+export function scoresAmong(values: ReadonlyMap<ItemIndex, number>, itemCount: number): Float32Array {
+  const { mean, deviation } = scaleOf(Float32Array.from(values.values()));
+  const scores = popularityScores(itemCount);
+  for (const [item, value] of values) scores[item] = (value - mean) / deviation;
+  return scores;
 }
 
 /** Scores of the catalog's order, which is popularity: −ln of the place, as popularity falls about as a power of the place. */

@@ -8,21 +8,33 @@ import { describingColumns } from "./attribute-likeness.ts";
 const BOOLEAN_KEYS = 3; // missing, false, true
 
 /**
- * Scores of all items by likeness to one item. They come from the model if it has learnt from the item. Otherwise they come from common
- * attribute values and, for a model that ignores the history, from the users who chose both. Undefined if there is neither.
+ * Scores of all items by likeness to some items. They come from the model if it has learnt from any of them. Otherwise they come from
+ * common attribute values and, for a model that ignores the history, from the users who chose both. Undefined if there is neither.
  */
-export async function similarityScores(item: ItemIndex, snapshot: Snapshot): Promise<Float32Array | undefined> {
-  const { similarity, itemCount } = snapshot;
-  if (snapshot.personalizes !== false && item < (similarity?.knownCount ?? itemCount)) {
-    const scores = await snapshot.score({ items: [item], agesDays: [0] });
+export async function similarityScores(
+  items: readonly ItemIndex[],
+  snapshot: Snapshot,
+): Promise<Float32Array | undefined> {
+  const { similarity, itemCount, historyMax } = snapshot;
+  const learnt = items.filter((item) => item < (similarity?.knownCount ?? itemCount)).slice(-historyMax);
+  if (snapshot.personalizes !== false && learnt.length > 0) {
+    const scores = await snapshot.score({ items: learnt, agesDays: learnt.map(() => 0) });
     similarity?.toLifts(scores);
     return scores;
   }
-  const hasNeighbours = snapshot.personalizes === false && item < itemCount;
-  const addNeighbours = hasNeighbours ? similarity?.addNeighbours : undefined;
-  const scores = sharedValues(item, snapshot) ?? (addNeighbours && tableOf(snapshot));
-  if (scores) addNeighbours?.(item, scores);
-  return scores?.some((score, other) => score > 0 && other !== item) ? scores : undefined;
+  const known = snapshot.personalizes === false ? items.filter((item) => item < itemCount) : [];
+  const addNeighbours = known.length > 0 ? similarity?.addNeighbours : undefined;
+  const scores = sharedWithAny(items, snapshot) ?? (addNeighbours && tableOf(snapshot));
+  if (scores) for (const item of known) addNeighbours?.(item, scores);
+  const isOther = (item: number) => item < itemCount && !items.includes(item as ItemIndex); // new items move no other item
+  return scores?.some((score, item) => score > 0 && isOther(item)) ? scores : undefined;
+}
+
+/** The sum of the likenesses to all of the items. */
+function sharedWithAny(items: readonly ItemIndex[], snapshot: Snapshot): Float32Array | undefined {
+  const [first, ...others] = items.map((item) => sharedValues(item, snapshot));
+  for (const other of others) for (let item = 0; item < first!.length; item++) first![item]! += other![item]!;
+  return first;
 }
 
 /**

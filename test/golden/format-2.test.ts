@@ -5,6 +5,7 @@ import { countsIn } from "../../shared/item-counts.ts";
 import { FORMATS_READ, Manifest } from "../../shared/manifest.ts";
 import { decodeRecentChoices } from "../../shared/recent-choices.ts";
 import { decodeSimilarity } from "../../shared/similarity.ts";
+import { decodeTogether } from "../../shared/together.ts";
 import { decodeUserValues } from "../../shared/user-values.ts";
 import { decodeUserRecords } from "../fixtures/user-page.ts";
 import { CHOICES, COUNTS, format2Files, ITEM_COUNT, SIMILARITY, USERS } from "./format-2.ts";
@@ -56,6 +57,26 @@ test("item-counts.bin", () => {
 
 test("recent-choices.bin", () => {
   expect(decodeRecentChoices(frozen("recent-choices.bin"))).toEqual(CHOICES);
+});
+
+test("together.bin", () => {
+  const { itemCount, forEachOther } = decodeTogether(frozen("together.bin"));
+  const rowOf = (item: number) => {
+    const row: number[][] = [];
+    forEachOther(item as ItemIndex, (other, strength) => row.push([other, Math.round(strength * 100) / 100]));
+    return row;
+  };
+  expect(itemCount).toBe(ITEM_COUNT);
+  expect([0, 1, 2, 3, 4].map(rowOf)).toEqual([
+    [
+      [2, 2],
+      [4, 0.5],
+    ],
+    [],
+    [[0, 0.13]],
+    [],
+    [],
+  ]);
 });
 
 test("the manifest is read as it was written", () => {

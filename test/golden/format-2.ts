@@ -1,11 +1,12 @@
 /**
  * The additions of format 2: user values, their codes in records, statistics for similar items, and counts of interactions and of recent
- * choices. Their frozen bytes are in format-2/.
+ * choices, and what is chosen together. Their frozen bytes are in format-2/.
  */
 import { encodeItemCounts } from "../../shared/item-counts.ts";
 import { type Descriptor, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
 import { type ChoiceCounts, encodeRecentChoices } from "../../shared/recent-choices.ts";
 import { encodeSimilarity } from "../../shared/similarity.ts";
+import { encodeTogether } from "../../shared/together.ts";
 import { encodeUserPage, encodeUserRecord, type RecordContent } from "../../shared/user-records.ts";
 import { encodeUserValues } from "../../shared/user-values.ts";
 
@@ -30,6 +31,13 @@ export const CHOICES: ChoiceCounts = {
   ...{ until: 1_767_225_600, edgesHours: [0, 12, 48, 720], totals: [9, 4, 300], othersMax: 2, itemCount: ITEM_COUNT },
   items: Uint32Array.of(0, 3),
   counts: Uint16Array.of(5, 4, 299, 4, 0, 1),
+};
+
+export const TOGETHER = {
+  itemCount: ITEM_COUNT,
+  start: Uint32Array.of(0, 2, 2, 3),
+  others: Uint32Array.of(2, 4, 0),
+  strengths: Float32Array.of(2, 0.5, 0.125),
 };
 
 export const COUNTS = {
@@ -64,5 +72,6 @@ export async function format2Files(): Promise<ReadonlyMap<string, Uint8Array>> {
     ["similarity.bin", encodeSimilarity(SIMILARITY)],
     ["item-counts.bin", encodeItemCounts(COUNTS.interactions, COUNTS.positives)],
     ["recent-choices.bin", encodeRecentChoices(CHOICES)],
+    ["together.bin", encodeTogether(TOGETHER)],
   ]);
 }

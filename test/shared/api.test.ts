@@ -123,6 +123,19 @@ test.each<[object, string, string, string]>([
 test("similar items need an item", () =>
   expect(problemOf(() => parseSimilarBody({})).errors).toMatchObject([{ pointer: "/item_id", code: "missing_field" }]));
 
+test("a call for similar items may name a basket, whose last item references mean", () => {
+  const basket = parseSimilarBody({ item_ids: [5, "b"], relation: "together" });
+  expect(basket).toMatchObject({ similarTo: "b", basket: ["5", "b"], relation: "together", excludeSeen: true });
+  expect(basket.itemIds).toBeUndefined();
+  expect(parseSimilarQuery(new URLSearchParams("item_ids=5,b&relation=together"))).toEqual(basket);
+  expect(parseSimilarBody({ item_id: 5, relation: "similar" })).toEqual(parseSimilarBody({ item_id: 5 }));
+  const errorsOf = (body: object) => problemOf(() => parseSimilarBody(body)).errors;
+  expect(errorsOf({ item_id: 5, item_ids: [6] })).toMatchObject([{ pointer: "/item_ids", code: "invalid_parameter" }]);
+  expect(errorsOf({ item_ids: [] })).toMatchObject([{ pointer: "/item_ids", code: "invalid_parameter" }]);
+  expect(errorsOf({ item_ids: Array(21).fill(5) })).toMatchObject([{ pointer: "/item_ids" }]);
+  expect(errorsOf({ item_id: 5, relation: "instead" })).toMatchObject([{ pointer: "/relation" }]);
+});
+
 test.each(["", "?", "?a=1", "?a=1?b=2", "?a=1#b?c", "#?a=1"])(
   "the query of an address that ends in %j is that of a URL",
   (end) => {

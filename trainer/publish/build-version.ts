@@ -7,6 +7,7 @@ import type { ItemColumns } from "../../shared/known-names.ts";
 import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES, type SessionRules } from "../../shared/manifest.ts";
 import { leastMemoryBytes } from "../../shared/memory-cost.ts";
 import { encodeRecentChoices } from "../../shared/recent-choices.ts";
+import { encodeTogether } from "../../shared/together.ts";
 import type { ExportedModel } from "../learn/model.ts";
 import { openScorer } from "../learn/scoring/onnx-scorer.ts";
 import { countRecentChoices } from "../learn/statistics/recent-choices.ts";
@@ -16,6 +17,7 @@ import { historiesOf, type UserHistories } from "../read/spool/user-histories.ts
 import { StageError } from "../stage/stage-error.ts";
 import { type BuiltVersion, describe, manifestBytes, type VersionFile, versionFile } from "../store/version-files.ts";
 import { GOLDEN_TOLERANCE, goldenHistories, goldenScores } from "./golden.ts";
+import { itemsTogether } from "./items-together.ts";
 import { measureSimilarity } from "./measure-similarity.ts";
 import { packUserRecords } from "./write-user-records.ts";
 
@@ -34,8 +36,8 @@ export type VersionInput = ItemColumns & {
   /** The file of attribute values (shared/user-values.ts); `users` has the codes. Absent: lists do not depend on users' attributes. */
   readonly userValues?: Uint8Array | undefined;
   /**
-   * Memory that an isolate has for versions. If it is too small, the version has no statistics for similar items or no counts for
-   * trending ones, and such lists contain more popular items. Absent: no limit.
+   * Memory that an isolate has for versions. If it is too small, the version has no statistics for similar items, no counts for
+   * trending ones or no items that are chosen together, and such lists contain more popular or similar items. Absent: no limit.
    */
   readonly edgeMemoryBytes?: number;
   /** Changes of items' values before this time, in epoch seconds, do not hold in the version. Absent: all hold. */
@@ -97,7 +99,11 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     ...(input.userValues && { user_values: await addBytes(input.userValues, MEDIA_TYPES.userValues) }),
   };
   let manifest = checkManifest(necessary);
-  const addIfFits = async (name: "similarity" | "recent_choices", bytes: Uint8Array, mediaType: string) => {
+  const addIfFits = async (
+    name: "similarity" | "recent_choices" | "together",
+    bytes: Uint8Array,
+    mediaType: string,
+  ) => {
     const file = await versionFile(bytes, mediaType);
     const larger = checkManifest({ ...manifest, [name]: file.descriptor });
     if (leastMemoryBytes(larger) > (input.edgeMemoryBytes ?? Number.POSITIVE_INFINITY)) return;
@@ -107,6 +113,8 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   await addIfFits("similarity", similarityFile, MEDIA_TYPES.similarity);
   const recentChoices = encodeRecentChoices(countRecentChoices(dataset));
   await addIfFits("recent_choices", recentChoices, MEDIA_TYPES.recentChoices);
+  const together = itemsTogether(dataset, { areSessions: input.sessions !== undefined });
+  if (together) await addIfFits("together", encodeTogether(together), MEDIA_TYPES.together);
   return { version: await versionName(manifest), manifest, files: [...files.values()] };
 }
 

@@ -35,14 +35,15 @@ export async function versionFile(body: ObjectBody, mediaType: string): Promise<
 
 /** Every descriptor that a manifest names, each digest once. */
 export function descriptorsOf(manifest: Manifest): Descriptor[] {
-  const { model, catalog, attributes, users, user_values, similarity, item_counts, recent_choices } = manifest;
+  const { model, catalog, attributes, users, user_values, similarity, item_counts, recent_choices, together } =
+    manifest;
   const all = [
     model.graph,
     ...model.weights.map((weight) => weight.file),
     catalog,
     ...(attributes ? [attributes] : []),
     ...(users ? [users.directory, ...users.pages] : []),
-    ...[user_values, similarity, item_counts, recent_choices].filter((file) => file !== undefined),
+    ...[user_values, similarity, item_counts, recent_choices, together].filter((file) => file !== undefined),
   ];
   return [...new Map(all.map((descriptor) => [descriptor.digest, descriptor])).values()];
 }

@@ -1,0 +1,97 @@
+import type { TogetherRows } from "../../shared/together.ts";
+import { addCoOccurrences, coOccurrence, itemWeights } from "../learn/statistics/co-occurrence.ts";
+import { distinctItems, type Histories } from "../learn/statistics/histories.ts";
+import { clearRow, rowSum } from "../learn/weights/row-sum.ts";
+import type { Interactions } from "../read/dataset/dataset.ts";
+
+/** Items that a user chooses within this time of the first one are a basket, where no sessions are named. */
+const BASKET_SECONDS = 24 * 3600;
+/** Only the newest items of a larger basket count: nobody buys hundreds of things for one purpose. */
+const BASKET_MAX = 50;
+const OTHERS_MAX = 50;
+/** 5 MB. Rows of the most popular items come first. */
+const ENTRIES_MAX = 1_000_000;
+/** Beyond this number of choices, baskets of every second user are enough, and so on. */
+const CHOICES_MAX = 20_000_000;
+/** Baskets that an item is taken to have had besides its own, as all items have them. Best on retailrocket among 1 to 50. */
+const SHRINKAGE = 20;
+/** Without a pair that was chosen together twice, there are no baskets to learn from. */
+const PAIR_MIN = 2;
+
+/**
+ * For each item, the items that were chosen in addition, the strongest first (shared/together.ts). Undefined if the data have no baskets.
+ *
+ * @param areSessions Whether each user of `data` is a session, which is a basket.
+ */
+export function itemsTogether(
+  data: Interactions,
+  { areSessions }: { readonly areSessions: boolean },
+): TogetherRows | undefined {
+  const baskets = distinctItems(basketsOf(data, areSessions));
+  const counts = coOccurrence(baskets, 0);
+  const basketsWith = itemWeights(counts);
+  const listedCount = data.listedCount ?? data.itemCount;
+  const start = [0];
+  const others: number[] = [];
+  const strengths: number[] = [];
+  let largestCount = 0;
+  const row = rowSum(data.itemCount);
+  for (let item = 0; item < data.itemCount && others.length < ENTRIES_MAX - OTHERS_MAX; item++) {
+    addCoOccurrences(counts, item, row, "whole");
+    const strengthOf = (other: number) => {
+      const usual = basketsWith[other]! / baskets.userCount;
+      const part = (row.values[other]! + SHRINKAGE * usual) / (basketsWith[item]! + SHRINKAGE);
+      return part * Math.log(part / usual);
+    };
+    const found: { readonly other: number; readonly strength: number }[] = [];
+    for (const other of row.touched.subarray(0, row.count)) {
+      if (other === item || other >= listedCount) continue;
+      largestCount = Math.max(largestCount, row.values[other]!);
+      const strength = strengthOf(other);
+      if (strength > 0) found.push({ other, strength });
+    }
+    found.sort((a, b) => b.strength - a.strength || a.other - b.other);
+    for (const { other, strength } of found.slice(0, OTHERS_MAX)) {
+      others.push(other);
+      strengths.push(strength);
+    }
+    start.push(others.length);
+    clearRow(row);
+  }
+  if (largestCount < PAIR_MIN) return undefined;
+  return {
+    itemCount: data.itemCount,
+    start: Uint32Array.from(start),
+    others: Uint32Array.from(others),
+    strengths: Float32Array.from(strengths),
+  };
+}
+
+/** The positive items of each basket. */
+export function basketsOf(
+  { userCount, itemCount, userStart, items, times, positive }: Interactions,
+  areSessions: boolean,
+): Histories {
+  const everyNth = Math.max(1, Math.ceil(items.length / CHOICES_MAX));
+  const start = [0];
+  const kept: number[] = [];
+  const end = () => {
+    const first = start.at(-1)!;
+    if (kept.length === first) return;
+    if (kept.length - first > BASKET_MAX) kept.splice(first, kept.length - first - BASKET_MAX);
+    start.push(kept.length);
+  };
+  for (let user = 0; user < userCount; user += everyNth) {
+    let beganAt = Number.NEGATIVE_INFINITY;
+    for (let row = userStart[user]!; row < userStart[user + 1]!; row++) {
+      if (!positive[row]) continue;
+      if (!areSessions && times[row]! - beganAt > BASKET_SECONDS) {
+        end();
+        beganAt = times[row]!;
+      }
+      kept.push(items[row]!);
+    }
+    end();
+  }
+  return { userCount: start.length - 1, itemCount, start: Uint32Array.from(start), items: Int32Array.from(kept) };
+}
