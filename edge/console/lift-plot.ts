@@ -8,7 +8,8 @@ import { axisOf, coloursOf } from "./plot-colours.ts";
 type Lift = { readonly value: number; readonly low: number; readonly high: number } | null;
 export type LiftLine = { readonly colour: string; readonly dash: readonly number[]; readonly lifts: readonly Lift[] };
 
-const DAY_SECONDS = 86_400;
+const [MINUTE, HOUR, DAY] = [60, 3600, 86_400]; // seconds
+const TICKS = [MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 6 * HOUR, DAY, 2 * DAY, 7 * DAY, 28 * DAY];
 const RANGE_MIN = 0.05;
 const SHORT = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" });
 
@@ -18,7 +19,7 @@ export const liftPlot =
   (place, height) => {
     const colours = coloursOf(place);
     const axis = axisOf(colours);
-    const isLong = times.at(-1)! - times[0]! > 2 * DAY_SECONDS;
+    const isLong = times.at(-1)! - times[0]! > 2 * DAY;
     const most = rangeOf(lines);
     const bands: uPlot.Band[] = [];
     const data: uPlot.AlignedData = [[...times], times.map(() => 0)];
@@ -39,9 +40,10 @@ export const liftPlot =
       axes: [
         {
           ...axis,
+          incrs: TICKS,
           values: (_, at) => at.map((second) => (isLong ? SHORT.format(1000 * second) : clock(1000 * second))),
         },
-        { ...axis, size: 70, values: (_, at) => at.map(change) },
+        { ...axis, size: 80, values: (_, at) => at.map(change) },
       ],
       series,
       bands,

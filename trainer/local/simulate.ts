@@ -22,8 +22,8 @@ type Simulation = {
   readonly lineEvery?: number;
 };
 
-/** If the service is slower than its shoppers, no more than these are there at once. */
-const PRESENT_MAX = 150;
+/** Usually 40 shoppers are there at once. If the service is slow, more do not come, so that it still answers its console. */
+const PRESENT_MAX = 60;
 /** The first version learns from the weeks up to here, so the one after it is visibly better. */
 const FIRST_WEEKS_END = "2025-04-11";
 /** No scenario is best: nobody likes one item of each category, and bestsellers are the same for everybody, so they are worst. */
