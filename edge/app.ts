@@ -4,6 +4,7 @@ import { cors } from "hono/cors";
 import { REQUEST_ID } from "../shared/api.ts";
 import { clipped } from "../shared/clipped.ts";
 import { Problem } from "../shared/problem.ts";
+import { PRODUCT_VERSION } from "../shared/product.ts";
 import { traceIdIn } from "../shared/trace-parent.ts";
 import { docsPage } from "./docs/page.ts";
 import { settingsOf } from "./env.ts";
@@ -190,7 +191,7 @@ async function limitRate(c: Context<EdgeEnv>, limiter: RateLimit | undefined, ke
 
 /** The Worker runs. */
 function live(c: Context<EdgeEnv>): Response {
-  return c.json({ status: "live" });
+  return c.json({ status: "live", version: PRODUCT_VERSION });
 }
 
 /** The bucket answers, so ranking can work. */
@@ -201,7 +202,8 @@ async function ready(c: Context<EdgeEnv>): Promise<Response> {
       () => true, // the object need not exist
       () => false,
     );
-  if (await readiness.get("bucket", isAnswering, c.get("access"))) return c.json({ status: "ready" });
+  if (await readiness.get("bucket", isAnswering, c.get("access")))
+    return c.json({ status: "ready", version: PRODUCT_VERSION });
   throw new Problem("artifact_unavailable", "The models' bucket does not answer.", { retryAfterSeconds: 2 });
 }
 

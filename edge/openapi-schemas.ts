@@ -123,4 +123,7 @@ export const Live = z.object({
     .object({ events: z.string(), lists: z.string(), refusals: z.string(), latency_ms: z.string() })
     .meta({ description: "Where each number comes from, in a sentence." }),
 });
-export const Health = z.object({ status: z.string() });
+export const Health = z.object({
+  status: z.string(),
+  version: z.string().meta({ description: "The release of Shortlist." }),
+});

@@ -1,8 +1,8 @@
 /** What `npm run doctor` looks at. Each check is independent, bounded in time, and has a remedy for what it finds. */
-import { access, constants, readFile, stat, statfs } from "node:fs/promises";
+import { access, constants, stat, statfs } from "node:fs/promises";
 import { totalmem } from "node:os";
-import { join } from "node:path";
-import { ModelRecord } from "../../shared/model-record.ts";
+import { z } from "zod";
+import { PRODUCT_VERSION } from "../../shared/product.ts";
 import { tryPort } from "../local/free-port.ts";
 import { callService, expectStatus } from "../local/service-client.ts";
 import type { StoreAccess } from "../settings.ts";
@@ -177,17 +177,34 @@ export const checkBackup = (options: StoreAccess, hours: number, nowMs: () => nu
   },
 });
 
-type Called = { readonly edgeUrl: string; readonly apiKey: string };
+type Called = {
+  readonly edgeUrl: string;
+  readonly apiKey: string;
+  /** Where the key is from, for the remedy. */
+  readonly keyPlace: "local.json" | "SHORTLIST_API_KEY";
+};
+
+/** What is looked at of a model's record, whose other fields may be of another release. */
+const Checkable = z.object({
+  model_name: z.string(),
+  trained_at: z.string().nullable(),
+  data: z.object({ to: z.string().nullable() }).nullable(),
+  failure: z.object({ message: z.string() }).nullable(),
+});
+
+const KEY_REMEDY = {
+  "local.json": "Delete local.json and start the service again.",
+  SHORTLIST_API_KEY: "Issue another with npm run keys, and set it.",
+};
 
 /** The first customer's key, and what its models say about their sources and their age. */
-export const checkModels = ({ edgeUrl, apiKey }: Called, nowMs: () => number): Check => ({
+export const checkModels = ({ edgeUrl, apiKey, keyPlace }: Called, nowMs: () => number): Check => ({
   name: "models",
   run: async (signal) => {
     const answer = await callService({ edgeUrl, apiKey, signal }, "GET", `/v0/models?limit=${MODELS_MAX}`);
-    if (answer.status === 401)
-      return fault("the key of local.json is not valid", "Delete local.json and start the service again.");
+    if (answer.status === 401) return fault(`the key of ${keyPlace} is not valid`, KEY_REMEDY[keyPlace]);
     const { models } = expectStatus(answer, 200) as { models: unknown[] };
-    const records = models.map((model) => ModelRecord.parse(model));
+    const records = models.map((model) => Checkable.parse(model));
     const failing = records.filter(({ failure }) => failure !== null);
     if (failing.length > 0) {
       const [{ model_name, failure }] = failing as [(typeof failing)[0]];
@@ -211,8 +228,29 @@ export const checkModels = ({ edgeUrl, apiKey }: Called, nowMs: () => number): C
 /** Which release this is, for questions to its makers. */
 export const checkVersion: Check = {
   name: "version",
-  run: async () => {
-    const path = join(import.meta.dirname, "../../package.json");
-    return ok(`Shortlist ${(JSON.parse(await readFile(path, "utf8")) as { version: string }).version}`);
-  },
+  run: async () => ok(`Shortlist ${PRODUCT_VERSION}`),
 };
+
+const Health = z.looseObject({ version: z.string().max(50).optional() });
+
+/** Whether the running parts are of this release. Neighbouring releases work together, so a difference is a warning. */
+export const checkVersions = (urls: Readonly<Record<string, string>>): Check => ({
+  name: "versions",
+  run: async (signal) => {
+    const parts = Object.entries(urls).map(async ([part, url]) => {
+      const answer = await fetch(`${url}/health/live`, { signal }).catch(() => undefined);
+      if (answer === undefined) return undefined; // another check says so
+      const health = Health.safeParse(await answer.json().catch(() => undefined));
+      return { part, version: (health.success && health.data.version) || "an older release" };
+    });
+    const found = (await Promise.all(parts)).filter((part) => part !== undefined);
+    const text = found.map(({ part, version }) => `${part} ${version}`).join(", ");
+    const differing = found.filter(({ version }) => version !== PRODUCT_VERSION);
+    if (differing.length === 0) return ok(text || "nothing answers that could be compared");
+    const names = differing.map(({ part }) => part).join(" and ");
+    return warning(
+      `${text}; here ${PRODUCT_VERSION}`,
+      `Bring ${names} to the release of this folder: deploy it, or start it again.`,
+    );
+  },
+});

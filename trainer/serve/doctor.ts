@@ -22,6 +22,7 @@ import {
   checkPort,
   checkSecrets,
   checkVersion,
+  checkVersions,
   runChecks,
 } from "./checks.ts";
 import { checkCertificate, checkConditions, checkCredentials, checkEgress, checkKeys } from "./expiry-checks.ts";
@@ -59,7 +60,9 @@ const lineOf = ({ state, name, finding, remedy }: Checked) =>
   `${mark(state)}  ${name}: ${finding}${remedy ? `\n         → ${remedy}` : ""}`;
 
 function checksOfTrainer(): Check[] {
-  const { store, stateDirectory, runs, edgeUrl, backupHours } = readSettings();
+  const { store, stateDirectory, runs, edgeUrl, backupHours, host, port } = readSettings();
+  const trainer = `http://${host === "0.0.0.0" ? "127.0.0.1" : host}:${port}`;
+  const apiKey = process.env.SHORTLIST_API_KEY;
   return [
     checkVersion,
     checkNode,
@@ -68,6 +71,9 @@ function checksOfTrainer(): Check[] {
     ...bucketChecksOf(store, backupHours),
     checkCredentials(store),
     checkHealth("edge", edgeUrl),
+    checkHealth("trainer", trainer),
+    checkVersions({ edge: edgeUrl, trainer }),
+    ...(apiKey ? [checkModels({ edgeUrl, apiKey, keyPlace: "SHORTLIST_API_KEY" }, Date.now)] : []),
     checkCertificate(edgeUrl, Date.now),
     checkEgress(edgeUrl, readKeySettings().egressAddresses),
   ];
@@ -99,8 +105,9 @@ async function checksOfService(dir: string): Promise<Check[]> {
     ...checks,
     checkHealth("trainer", trainer),
     checkHealth("edge", here),
+    checkVersions({ edge: here, trainer }),
     ...(local.edge_url === here ? [] : publicChecks(local.edge_url)),
-    checkModels({ edgeUrl: here, apiKey: local.api_key }, Date.now),
+    checkModels({ edgeUrl: here, apiKey: local.api_key, keyPlace: "local.json" }, Date.now),
   ];
 }
 

@@ -1,9 +1,10 @@
 /** Each thing that can be wrong with a service, really broken, and what the doctor says about it. */
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
+import { PRODUCT_VERSION } from "../../../shared/product.ts";
 import {
   type Check,
   checkBackup,
@@ -18,6 +19,7 @@ import {
   checkPort,
   checkSecrets,
   checkVersion,
+  checkVersions,
   runChecks,
 } from "../../../trainer/serve/checks.ts";
 import { openObjectServer } from "../../../trainer/store/object-server.ts";
@@ -104,9 +106,24 @@ test("an edge or a trainer that does not answer or is not ready", async () => {
   expect(await found(checkHealth("trainer", busy))).toMatchObject({ state: "fault", name: "trainer" });
   expect(await found(checkHealth("edge", "http://127.0.0.1:9"))).toMatchObject({ state: "fault" });
 });
+test("edge and trainer of different releases", async () => {
+  const at = (version?: string) => serverOf({ "/health/live": [200, { status: "live", version }] });
+  const of = async (edge: string, trainer: string) => found(checkVersions({ edge, trainer }));
+  const here = await at(PRODUCT_VERSION);
+  expect(await of(here, here)).toMatchObject({ state: "ok", finding: expect.stringContaining(PRODUCT_VERSION) });
+  expect(await of(await at("0.0.9"), here)).toMatchObject({
+    state: "warning",
+    finding: `edge 0.0.9, trainer ${PRODUCT_VERSION}; here ${PRODUCT_VERSION}`,
+    remedy: expect.stringContaining("Bring edge to"),
+  });
+  expect(await of(here, await at())).toMatchObject({ finding: expect.stringContaining("trainer an older release") });
+  expect(await of(here, "http://127.0.0.1:9")).toMatchObject({ state: "ok" }); // checkHealth says that it is away
+});
+test("package.json has the same version", async () =>
+  expect(JSON.parse(await readFile("package.json", "utf8")).version).toBe(PRODUCT_VERSION));
 test("a key that is not valid any more, a model that fails, and one that is stale", async () => {
   const refusing = await serverOf({ "/v0/models": [401, {}] });
-  const of = (edgeUrl: string) => found(checkModels({ edgeUrl, apiKey: "rk" }, Date.now));
+  const of = (edgeUrl: string) => found(checkModels({ edgeUrl, apiKey: "rk", keyPlace: "local.json" }, Date.now));
   expect(await of(refusing)).toMatchObject({ state: "fault", remedy: expect.stringContaining("local.json") });
   const at = new Date().toISOString();
   const record = {

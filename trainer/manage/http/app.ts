@@ -6,6 +6,7 @@ import { FORWARD_HEADERS } from "../../../shared/forward-signature.ts";
 import { NEW_ITEMS_PATH, NewItemsBody } from "../../../shared/items/new-items-call.ts";
 import { parseWith } from "../../../shared/parse-request.ts";
 import { PROBLEMS, Problem, problemBody } from "../../../shared/problem.ts";
+import { PRODUCT_VERSION } from "../../../shared/product.ts";
 import { traceIdIn } from "../../../shared/trace-parent.ts";
 import { errorForLog, type Log } from "../../log/log.ts";
 import type { ModelRef } from "../../store/live-pointer-swap.ts";
@@ -57,11 +58,11 @@ export function managementApp({
     if (c.req.path.startsWith("/v0/")) log(requestEntry(c, performance.now() - startedMs));
   });
 
-  app.get("/health/live", (c) => c.json({ status: "live" }));
+  app.get("/health/live", (c) => c.json({ status: "live", version: PRODUCT_VERSION }));
   app.get("/health/ready", async (c) => {
     try {
       await checkReady();
-      return c.json({ status: "ready" });
+      return c.json({ status: "ready", version: PRODUCT_VERSION });
     } catch (error) {
       log({ event: "not_ready", level: "warning", error: errorForLog(error) });
       return c.json({ status: "not ready" }, 503);
