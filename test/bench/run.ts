@@ -12,6 +12,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   "edge-scale": async () => (await import("./edge-scale.ts")).edgeScale,
   "edge-sparse": async () => (await import("./edge-sparse.ts")).edgeSparse,
   catalog: async () => (await import("./catalog.ts")).catalog,
+  rules: async () => (await import("./rules.ts")).rules,
   "live-catalog": async () => (await import("./live-catalog.ts")).liveCatalog,
   "far-bucket": async () => (await import("./far-bucket.ts")).farBucket,
   exposures: async () => (await import("./exposures.ts")).exposures,
