@@ -78,6 +78,8 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
     choices: choiceCache(pointerMs),
     scenarios: scenarios(pointerMs),
     changes,
+    /** By model: until when the trainer need not be told of further new items. */
+    placing: new Map<string, number>(),
     versions,
     /** The rank calls under way. */
     ranks: createCustomerQuota(settings.CONCURRENT_RANKS_MAX, settings.RANK_TIMEOUT_MS + LATE_MS),

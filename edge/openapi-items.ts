@@ -68,6 +68,9 @@ export const ShownItem = z.object({
   hidden_since: Since,
   new: New,
   new_since: Time.optional().meta({ description: "When a new item was sent last." }),
+  placed: z.boolean().optional().meta({
+    description: "Only of a new item: whether the model scores it. Without a score it comes last in lists by score.",
+  }),
   attributes: z.record(
     z.string(),
     z.object({

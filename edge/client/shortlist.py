@@ -230,7 +230,7 @@ class Shortlist:
             for name in ("changed", "ignored", "new"):
                 if name in counts:
                     total[name] = total.get(name, 0) + counts[name]
-            if "placed" in counts:
+            if "placed" in counts and total.get("placed") != "after_training":
                 total["placed"] = counts["placed"]
         return total
 

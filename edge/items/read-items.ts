@@ -22,8 +22,9 @@ import { withChanges } from "../ranking/changes-of-call.ts";
 import { rankInTurn } from "../ranking/rank-in-turn.ts";
 import { unreadableAs } from "../reading/artifact-reader.ts";
 import { refuseQuery } from "../request-body.ts";
+import type { LoadedVersion } from "../versions/load-version.ts";
 import { snapshotOf } from "../versions/snapshot-of-version.ts";
-import { foundItem, isNewIn, isWithdrawnNew, shownChange, shownItem } from "./shown-item.ts";
+import { foundItem, isNewIn, isPlaced, isWithdrawnNew, shownChange, shownItem } from "./shown-item.ts";
 import { callObject, type ItemsOfModel, withVersion } from "./version-of-items.ts";
 
 /** Estimated time of a search for words, as a multiple of a rank call's. */
@@ -87,10 +88,14 @@ export async function viewItem(c: Context<EdgeEnv>): Promise<Response> {
       const state = (await callObject(c, model, (object) => object.view(model, id))) ?? undefined;
       if (item === undefined && !isNewIn(loaded, state))
         throw new Problem("item_not_found", `The model has no item ${JSON.stringify(id)}.`);
-      const [counts, similar] = await Promise.all([countsOf(of, item), similarTo(id, c, { ...of, waiting })]);
+      const isolate = c.get("isolate");
+      const { loaded: changed } = await withChanges({ requestId: c.get("requestId") }, isolate, of, of.access);
+      const similarItems = similarTo(id, c, { ...of, changed, waiting });
+      const [counts, similar] = await Promise.all([countsOf(of, item), similarItems]);
       return c.json({
         item_id: itemIdToJson(id, loaded.catalog.itemIdType),
         ...shownItem(loaded, item, state),
+        ...(item === undefined && { placed: isPlaced(changed, id) }),
         ...counts,
         similar_items: similar,
         version: loaded.target.live.version,
@@ -122,15 +127,19 @@ async function countsOf(
   return access.reader.range(key, countsRange(item), (page) => countsIn(page, item)).catch(UNREADABLE_COUNTS);
 }
 
+type Looking = {
+  /** The version with the changes of its catalog. */
+  readonly changed: LoadedVersion;
+  readonly waiting: Waiting;
+};
+
 /** The items that the list of similar items begins with. None if only their popularity would speak for them. */
 async function similarTo(
   id: ItemId,
   c: Context<EdgeEnv>,
-  { waiting, ...version }: ItemsOfModel & { readonly waiting: Waiting },
+  { loaded: source, changed: loaded, access, waiting }: ItemsOfModel & Looking,
 ) {
-  const { loaded: source, access } = version;
   const isolate = c.get("isolate");
-  const { loaded } = await withChanges({ requestId: c.get("requestId") }, isolate, version, access);
   if (loaded.catalog.indexOf(id) === undefined) return []; // this isolate does not know a new item for some seconds
   const parameters = parseSimilarBody({ item_id: id, limit: SIMILAR_SHOWN });
   const { items, strategy } = await rankInTurn(waiting, isolate, { loaded, parameters, record: undefined }, access);

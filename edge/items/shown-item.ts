@@ -1,6 +1,6 @@
 /** Items and their changes as answers show them. */
 import { type AttributeValue, attributesOf, isSameValue, storedValueAt } from "../../shared/attribute-values.ts";
-import { type ItemIndex, itemIdToJson } from "../../shared/ids.ts";
+import { type ItemId, type ItemIndex, itemIdToJson } from "../../shared/ids.ts";
 import { type ItemState, UNCHANGED_ITEM } from "../../shared/items/change-items.ts";
 import type { LoadedVersion } from "../versions/load-version.ts";
 
@@ -39,6 +39,12 @@ export function shownItem(version: Version, item: ItemIndex | undefined, state: 
   });
   const added = item === undefined && { new: true, new_since: timeOf(state.newAt!) };
   return { hidden, ...since, ...added, attributes: Object.fromEntries(shown) };
+}
+
+/** Whether the version's extension scores a new item. */
+export function isPlaced({ catalog, newCount = 0, placed }: LoadedVersion, id: ItemId): boolean {
+  const item = catalog.indexOf(id);
+  return item !== undefined && (placed?.items.includes(item - (catalog.itemCount - newCount)) ?? false);
 }
 
 type Source = Pick<LoadedVersion, "catalog" | "attributes">;

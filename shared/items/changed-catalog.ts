@@ -51,7 +51,7 @@ export function withItemChanges(source: SourceItems, before: ChangedCatalog, cha
   const attributes = changedTable(source.attributes, before.attributes, { changes, items, from, itemCount });
   const isHidden = changes.hidden.map((hidden, row) => (isAbsent[row] ? 1 : hidden));
   const hidden = hiddenWith(before.hidden, items, isHidden, itemCount);
-  const orderBytes = catalog === source.catalog ? 0 : catalog.order.byteLength;
+  const orderBytes = catalog === source.catalog ? 0 : Uint32Array.BYTES_PER_ELEMENT * catalog.itemCount;
   const bytes = bytesBeside(source.attributes, attributes) + (hidden?.length ?? 0) + orderBytes;
   return { catalog, attributes, hidden, bytes };
 }

@@ -15,10 +15,15 @@ export const isIdOf = (type: ItemIdType, id: ItemId): boolean => type !== "integ
 export function withIds(catalog: Catalog, ids: readonly ItemId[]): Catalog {
   const { itemCount, itemIdType } = catalog;
   const added = decodeCatalog(encodeCatalog({ itemIds: packStrings(ids), itemIdType }));
+  let order: Uint32Array | undefined;
   return {
     itemCount: itemCount + ids.length,
     itemIdType,
-    order: mergedOrder(catalog, added),
+    /** Made when it is first needed. Only filters on a range of ids need it, and it takes 4 bytes an item. */
+    get order() {
+      order ??= mergedOrder(catalog, added);
+      return order;
+    },
     countBelow: (id) => catalog.countBelow(id) + added.countBelow(id),
     indexOf(id) {
       const item = added.indexOf(id);

@@ -61,15 +61,34 @@ function placeByModel(
   const predicted = placed.scoresFrom(known, scaleOf(known).mean);
   const candidates = placed.items
     .map((at, i) => ({ item: (itemCount + at) as ItemIndex, score: predicted[i]! }))
-    .filter(({ item }) => isGiven(item) && isCandidate(item))
-    .sort((a, b) => b.score - a.score || a.item - b.item);
+    .filter(({ item }) => isGiven(item) && isCandidate(item));
   if (candidates.length === 0) return;
   const othersMax = Math.min(PLACES_MAX, candidates.length) * placed.every;
   const others = topK(known, othersMax, (item) => isGiven(item) && isCandidate(item));
-  for (const [i, { item, score }] of candidates.entries()) {
+  const lowest = others.length > 0 ? scores[others.at(-1)!]! : -Infinity;
+  for (const { item, score } of candidates) scores[item] = score;
+  const high = candidates.filter(({ score }) => score >= lowest); // sorting 10,000 items would take milliseconds
+  high.sort((a, b) => b.score - a.score || a.item - b.item);
+  let before = { score: Infinity, placed: Infinity };
+  for (const [i, { item, score }] of high.entries()) {
     const above = others[Math.min((i + 1) * placed.every, others.length) - 1];
-    scores[item] = above === undefined ? score : Math.min(score, scores[above]!);
+    const most = Math.fround(above === undefined ? score : Math.min(score, scores[above]!));
+    // Several items may have to stand behind the same other one. They keep their order.
+    scores[item] = most < before.placed ? most : score === before.score ? before.placed : below(before.placed);
+    before = { score, placed: scores[item]! };
   }
+}
+
+const FLOAT = new Float32Array(1);
+const BITS = new Int32Array(FLOAT.buffer);
+
+/** The largest number of 32 bits below this one, which is finite. */
+function below(number: number): number {
+  FLOAT[0] = number;
+  if (number > 0) BITS[0]!--;
+  else if (number < 0) BITS[0]!++;
+  else FLOAT[0] = -1e-45; // the smallest number below 0
+  return FLOAT[0]!;
 }
 
 /**

@@ -141,6 +141,7 @@ test("a new item is shown, changed, hidden and withdrawn like others", async () 
     hidden: false,
     new: true,
     new_since: at,
+    placed: false,
     attributes: {
       category: { value: "shoes", source: null, changed_at: at },
       price: { value: 5, source: null, changed_at: at },

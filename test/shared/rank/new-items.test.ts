@@ -50,6 +50,38 @@ const mergedOf = (a: RankedShop, b: RankedShop): RankedShop => ({
   tags: [...a.tags, ...b.tags],
 });
 
+test("the extension's scores order new items, at most one in some places, and change nothing of another item", async () => {
+  const every = 3;
+  const requests = fc.constantFrom<Partial<RankRequest>>(
+    {},
+    { filter: brandIs("a") },
+    { offset: 4 },
+    { itemIds: ["0", "1", "2", "3", "4", "5", "6", "7", "8"] as ItemId[] },
+  );
+  const check = async (shop: RankedShop, added: RankedShop, request: Partial<RankRequest>) => {
+    const count = shop.scores.length;
+    const plain = withNew(mergedOf(shop, added), added.scores.length);
+    const items = added.scores.map((_, at) => at).filter((at) => at % 4 !== 3);
+    const placed = { every, items, scoresFrom: () => Float64Array.from(items, (at) => added.scores[at]!) };
+    const ask = { ...sessionRequest({ limit: 100, wanted }), ...request };
+    const [before, after] = [await rank(ask, plain), await rank(ask, { ...plain, placed })];
+    const known = ({ items: list, scores }: typeof before) =>
+      list.flatMap((item, i) => (item < count ? [[item, scores![i]]] : []));
+    if (request.offset)
+      expect(after.items).toEqual((await rank({ ...ask, offset: 0 }, { ...plain, placed })).items.slice(4));
+    else expect(known(after)).toEqual(known(before));
+    if (request.offset) return;
+    const isPlaced = (item: ItemIndex) => item >= count && items.includes(item - count);
+    const others = after.items.filter((item) => item < count).length;
+    for (let end = 0; end <= others; end++)
+      expect(after.items.slice(0, end).filter(isPlaced).length).toBeLessThanOrEqual(end / (every + 1));
+    const ofNew = after.items.filter(isPlaced);
+    const predicted = ofNew.map((item) => added.scores[item - count]!);
+    expect(predicted).toEqual(predicted.toSorted((a, b) => b - a));
+  };
+  await fc.assert(fc.asyncProperty(rankedShop, rankedShop, requests, check), { numRuns: 300 });
+});
+
 /** Items 0 to 3 are known; 4 and 5 are new, and 5 has a brand of its own. */
 const SHOP: RankedShop = {
   scores: [4, 3, 2, 1, 0, 0],

@@ -18,6 +18,7 @@ export type AttributeRidgeParams = {
 };
 
 const SOURCES_PER_BLOCK = 512;
+const TARGETS_PER_BLOCK = 1024;
 /** Users and items are divided by their count to this power in the co-occurrences. */
 const EXPONENT = 0.5;
 
@@ -133,12 +134,12 @@ export async function solvedTargets(
   for (let f = 0; f < size; f++) identity[f * size + f] = 1;
   const inverse = await solve(await factor(tiles, gemm), { rows: size, columns: size, values: identity }, gemm);
   const solved = new Float32Array(targets.length * size);
-  for (const [t, target] of targets.entries()) {
-    const into = solved.subarray(t * size, (t + 1) * size);
-    for (let at = features.start[target]!; at < features.start[target + 1]!; at++) {
-      const row = inverse.values.subarray(features.columns[at]! * size, (features.columns[at]! + 1) * size);
-      for (let f = 0; f < size; f++) into[f]! += features.values[at]! * row[f]!;
-    }
+  for (let first = 0; first < targets.length; first += TARGETS_PER_BLOCK) {
+    const block = targets.subarray(first, first + TARGETS_PER_BLOCK);
+    const rows = new Float32Array(block.length * size);
+    for (const [t, target] of block.entries()) addRow(features, target, 1, rows.subarray(t * size, (t + 1) * size));
+    const into = solved.subarray(first * size, (first + block.length) * size);
+    await gemm.multiply({ a: { rows: block.length, columns: size, values: rows }, b: inverse, into });
   }
   return { rows: targets.length, columns: size, values: solved };
 }

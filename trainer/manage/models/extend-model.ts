@@ -1,10 +1,12 @@
 /** Extends the live version of a model by its new items, from what the bucket has. */
 import { fileURLToPath } from "node:url";
 import { FormatError } from "../../../shared/assert.ts";
+import type { EvaluationReport } from "../../../shared/evaluation-report.ts";
 import { changesBaseKey, changesHeadKey, decodeItemChanges } from "../../../shared/items/changes-file.ts";
 import { blobKey, type Descriptor, type Manifest, modelKey, POPULARITY } from "../../../shared/manifest.ts";
 import { COLD_EVERY } from "../../learn/attributes/cold-start.ts";
 import type { ExtensionInput } from "../../publish/extend-version.ts";
+import { liveReport } from "../../run/stored-state.ts";
 import { putExtension } from "../../store/extensions.ts";
 import { type ModelRef, readLivePointer } from "../../store/live-pointer-swap.ts";
 import { type ObjectStore, StoreError } from "../../store/object-store.ts";
@@ -69,9 +71,12 @@ async function inputOf(
     changesFrom: manifest.changes_from,
     head,
     base: base ?? undefined,
-    every: COLD_EVERY,
+    every: coldEveryOf(await liveReport(store, model)),
   };
 }
+
+/** How often lists hold items that nobody has chosen, as the version was chosen (choose/tries/cold-places.ts). */
+const coldEveryOf = (report: EvaluationReport | undefined): number => report?.chosen.params.coldEvery ?? COLD_EVERY;
 
 /** Whether the version has scores for users, and attributes by which they can be predicted. */
 function canExtend(manifest: Manifest): manifest is Manifest & { readonly attributes: Descriptor } {
