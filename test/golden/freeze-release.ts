@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { brotliCompressSync } from "node:zlib";
 import { bundleEdge } from "../fixtures/edge-bundle.ts";
 import { startEdge } from "../fixtures/edge-world.ts";
+import { freezeService } from "./freeze-service.ts";
 import {
   ANSWERS_FILE,
   answersOf,
@@ -33,4 +34,5 @@ mkdirSync(RELEASE_FOLDER, { recursive: true });
 const compressed = (content: FrozenWorker | FrozenBucket) => brotliCompressSync(JSON.stringify(content));
 writeFileSync(WORKER_FILE, compressed(worker));
 writeFileSync(BUCKET_FILE, compressed({ key, objects }));
+await freezeService();
 writeFileSync(ANSWERS_FILE, `${JSON.stringify(answers, null, 2)}\n`);

@@ -26,11 +26,19 @@ export type Database = Queries & {
   close(): Promise<void>;
 };
 
-/** Opens the database and updates its tables. `url` null: embedded, in `stateDirectory`, which must be locked. */
-export async function openDatabase(url: string | null, stateDirectory: string): Promise<Database> {
+/**
+ * Opens the database and updates its tables. `url` null: embedded, in `stateDirectory`, which must be locked.
+ *
+ * @param migrations The steps that make the tables; those of an earlier release in tests.
+ */
+export async function openDatabase(
+  url: string | null,
+  stateDirectory: string,
+  migrations = MIGRATIONS,
+): Promise<Database> {
   const database = url === null ? await embedded(stateDirectory) : await openServer(url);
   try {
-    await migrate(database);
+    await migrate(database, migrations);
   } catch (error) {
     await database.close();
     throw error;
@@ -134,14 +142,14 @@ async function retried<Result>(work: () => Promise<Result>): Promise<Result> {
 const sqlStateOf = (error: unknown) => (error instanceof Error && "code" in error ? String(error.code) : "");
 
 /** Several trainers may start at once. If another one performs a step first, this one retries and finds it done. */
-async function migrate(database: Database): Promise<void> {
+async function migrate(database: Database, migrations: typeof MIGRATIONS): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await database.query("create schema if not exists shortlist");
       await database.query(
         "create table if not exists shortlist.migrations (step int4 primary key, applied_at timestamptz not null)",
       );
-      for (const [index, statements] of MIGRATIONS.entries()) await applyStep(database, index + 1, statements);
+      for (const [index, statements] of migrations.entries()) await applyStep(database, index + 1, statements);
       break;
     } catch (error) {
       if (attempt === ATTEMPTS_MAX || !wasMadeMeanwhile(error)) throw error;
@@ -149,9 +157,9 @@ async function migrate(database: Database): Promise<void> {
   }
   const rows = await database.query("select max(step) as step from shortlist.migrations");
   const step = Number(rows[0]!.step);
-  if (step > MIGRATIONS.length)
+  if (step > migrations.length)
     throw new Error(
-      `The database is at step ${step}, newer than this trainer, which knows ${MIGRATIONS.length}: update the trainer.`,
+      `The database is at step ${step}, newer than this trainer, which knows ${migrations.length}: update the trainer.`,
     );
 }
 
