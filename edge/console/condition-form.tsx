@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { COMPARISONS, type Condition, isPlace, nearIn, nearText, PLACE_COMPARISONS } from "./filter-conditions.ts";
-import { attributeNames, exampleOf, valuesOf } from "./known-items.ts";
+import { attributeNames, exampleOf, typedLike, valuesOf } from "./known-items.ts";
 import { Choice, Field } from "./widgets.tsx";
 
 /** A condition on an attribute, without writing JSON. It offers the values that items have. */
@@ -16,7 +16,7 @@ export function ConditionForm({ action, onAdd }: { action: string; onAdd: (condi
   const place = isPlace(example);
   const isIncomplete = place ? nearIn(text.value) === undefined : text.value === "";
   const add = () => {
-    const value = place ? nearIn(text.value) : typed(example, text.value);
+    const value = place ? nearIn(text.value) : typedLike([example].flat()[0], text.value);
     onAdd({ attribute: attribute.value, operator: place ? "$near" : comparison.value, value });
     text.value = "";
   };
@@ -84,10 +84,4 @@ export function ConditionForm({ action, onAdd }: { action: string; onAdd: (condi
       )}
     </div>
   );
-}
-
-/** The text as a value of the same type as the example. */
-function typed(example: unknown, text: string): unknown {
-  if (typeof example === "number") return Number(text);
-  return typeof example === "boolean" ? text === "true" : text;
 }

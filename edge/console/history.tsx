@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
 import type { ItemId, RankedItems } from "../client/shortlist.ts";
 import { ago, count, PHONE_WIDTH } from "./figures.ts";
-import { type Attributes, imageOf, otherAttributes, shownValue, titleOf } from "./known-items.ts";
+import { type Attributes, otherAttributes, shownValue, titleOf } from "./known-items.ts";
+import { Picture } from "./picture.tsx";
 
 /** On a phone the list is below. */
 const SHOWN = innerWidth > PHONE_WIDTH ? 12 : 3;
@@ -81,11 +82,10 @@ export function History({ user, session, ranked, onSession }: Props) {
 
 function HistoryEntry({ entry: { item_id, age_days, metadata } }: { entry: Entry }) {
   const attributes: Attributes = metadata ?? {};
-  const image = imageOf(attributes);
   const shown = otherAttributes(attributes).slice(0, ATTRIBUTES_SHOWN);
   return (
     <li>
-      {image && <img src={image} alt="" width="36" height="36" loading="lazy" referrerpolicy="no-referrer" />}
+      <Picture attributes={attributes} size={36} />
       <div>
         {titleOf(item_id)}
         <p class="quiet">

@@ -40,11 +40,12 @@ function Console() {
   );
 }
 
-function Page({ steps: [room, name, part] }: { steps: readonly string[] }) {
+function Page({ steps: [room, name, part, item] }: { steps: readonly string[] }) {
   if (room === undefined) return <ModelsPage />;
   if (room === "live") return <LivePage />;
   if (room === "create") return <CreatePage />;
-  if (room === "models" && name !== undefined) return <ModelPage key={name} name={name} part={part ?? ""} />;
+  if (room === "models" && name !== undefined)
+    return <ModelPage key={name} name={name} part={part ?? ""} item={item} />;
   return (
     <p>
       There is no such page. <a href="#/">All models</a>

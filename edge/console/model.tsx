@@ -5,6 +5,8 @@ import { DataPage } from "./data.tsx";
 import { ExperimentPage } from "./experiment.tsx";
 import { FailureText } from "./failure.tsx";
 import { ago, metric, qualityOf, times } from "./figures.ts";
+import { ItemPage } from "./item.tsx";
+import { ItemsPage } from "./items.tsx";
 import { useAction, useLoaded } from "./loaded.ts";
 import { BUSY_MS, isTraining, State } from "./models.tsx";
 import { actionCurl, apiPath } from "./request-code.ts";
@@ -21,6 +23,7 @@ const IDLE_MS = 15_000;
 const PARTS = [
   ["", "Quality"],
   ["try", "Try it"],
+  ["items", "Items"],
   ["versions", "Versions"],
   ["experiment", "Experiment"],
   ["runs", "Runs"],
@@ -30,16 +33,16 @@ const PARTS = [
 ] as const;
 
 /** One model: its state, its actions, and one of its parts. */
-export function ModelPage({ name, part }: { name: string; part: string }) {
+export function ModelPage({ name, part, item }: { name: string; part: string; item: string | undefined }) {
   const record = useLoaded(
     (signal) => client.value.viewModel(name, { signal }),
     [name, client.value],
     (model) => (model && isTraining(model) ? BUSY_MS : IDLE_MS),
   );
-  // Ranking needs no trainer: the page that tries it does not wait for the record.
+  // Ranking needs no trainer: pages of lists and items do not wait for the record.
   // A model of events alone ranks before its first version.
   const mayRank = record.value?.version !== null || record.value.connectors.every(({ type }) => type === "Events");
-  const isTrying = part === "try" && mayRank && record.error?.code !== "model_not_found";
+  const isOfEdge = ["try", "items"].includes(part) && mayRank && record.error?.code !== "model_not_found";
   return (
     <>
       <p class="path">
@@ -56,11 +59,17 @@ export function ModelPage({ name, part }: { name: string; part: string }) {
           </a>
         ))}
       </nav>
-      {isTrying ? (
+      {isOfEdge ? (
         <>
           <Problem error={record.error} onRetry={record.reload} />
           {record.value && <Summary model={record.value} />}
-          <TryPage key={user.value} name={name} model={record.value} />
+          {part === "try" ? (
+            <TryPage key={user.value} name={name} model={record.value} />
+          ) : item === undefined ? (
+            <ItemsPage name={name} idColumn={record.value?.input_schema.item.id} />
+          ) : (
+            <ItemPage key={item} name={name} id={item} />
+          )}
         </>
       ) : (
         <WhenLoaded from={record}>

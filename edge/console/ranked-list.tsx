@@ -1,10 +1,13 @@
 import type { ItemId, RankedItems } from "../client/shortlist.ts";
 import { percent } from "./figures.ts";
-import { type Attributes, imageOf, otherAttributes, shownValue, titleOf } from "./known-items.ts";
+import { type Attributes, otherAttributes, shownValue, titleOf } from "./known-items.ts";
+import { Picture } from "./picture.tsx";
+import { itemPath } from "./session.ts";
 
 type Item = RankedItems["items"][number];
 
 type Handlers = {
+  readonly model: string;
   /** Types of events that the model listens to. */
   readonly eventTypes: readonly string[];
   readonly onPick: (id: ItemId) => void;
@@ -36,16 +39,17 @@ export function RankedList({ ranked, from, ...handlers }: Handlers & { ranked: R
 }
 
 /** `share` is the score's part of the way from the lowest to the best one. */
-function RankedItem({ item, share, eventTypes, onPick, onEvent }: Handlers & { item: Item; share: number }) {
+function RankedItem({ model, item, share, eventTypes, onPick, onEvent }: Handlers & { item: Item; share: number }) {
   const attributes: Attributes = item.metadata ?? {};
-  const image = imageOf(attributes);
   const title = titleOf(item.item_id);
   return (
     <li>
-      {image && <img src={image} alt="" width="56" height="56" loading="lazy" referrerpolicy="no-referrer" />}
+      <Picture attributes={attributes} size={56} />
       <div class="item">
         <div class="title">
-          <strong>{title}</strong>
+          <strong>
+            <a href={itemPath(model, item.item_id)}>{title}</a>
+          </strong>
           <span class="score">
             <meter aria-label={`Score of ${title}`} value={share} />
             {item.score?.toFixed(2)}

@@ -7,7 +7,7 @@ export type Call = { readonly origin: string; readonly model: string; readonly r
 const LINE_MAX = 70;
 
 /** A management call. */
-export function actionCurl(method: "POST" | "PUT" | "DELETE", url: string, body?: unknown): string {
+export function actionCurl(method: "POST" | "PUT" | "PATCH" | "DELETE", url: string, body?: unknown): string {
   const call = `curl -X ${method} "${url}" -H "x-api-key: $KEY"`;
   return body === undefined ? call : `${call} \\\n  -H "content-type: application/json" -d ${quoted(body)}`;
 }

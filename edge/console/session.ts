@@ -39,6 +39,10 @@ export const goTo = (path: string): void => {
 export const modelPath = (name: string, room = ""): string =>
   `/models/${encodeURIComponent(name)}${room && `/${room}`}`;
 
+/** The link to an item's page. */
+export const itemPath = (model: string, id: string | number): string =>
+  `#${modelPath(model, `items/${encodeURIComponent(id)}`)}`;
+
 function readAddress() {
   const [path = "", search = ""] = location.hash.slice(1).split("?");
   const query = new URLSearchParams(search);

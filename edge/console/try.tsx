@@ -4,7 +4,7 @@ import type { ItemId, ModelRecord, RankedItems, ShortlistError } from "../client
 import { ChooseScenario } from "./choose-scenario.tsx";
 import { CodeTabs } from "./code-tabs.tsx";
 import { History } from "./history.tsx";
-import { forgetItems, loadSample, rememberItems } from "./known-items.ts";
+import { rememberRanked, useSample } from "./known-items.ts";
 import { useAction, useLoaded } from "./loaded.ts";
 import { RankedList } from "./ranked-list.tsx";
 import { actionCurl, apiPath, scenarioPath } from "./request-code.ts";
@@ -29,12 +29,7 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
     filled.value = { ...filled.value, offset: 0, ...part };
   };
   const scenarios = useLoaded((signal) => client.value.listScenarios(name, { signal }), [name]);
-  useEffect(() => {
-    const stop = new AbortController();
-    forgetItems();
-    void loadSample(client.value, name, stop.signal).catch(() => {}); // forms then offer fewer values
-    return () => stop.abort();
-  }, [name]);
+  useSample(name);
   const request = { ...requestOf(form), return: [...DETAILS] };
   const { answer, error, rankAgain } = useRanked(name, JSON.stringify(request));
   const types = Object.keys(model?.input_schema.interaction.events ?? {});
@@ -80,6 +75,7 @@ export function TryPage({ name, model }: { name: string; model: ModelRecord | un
         <Timing answer={answer.value} />
         {answer.value && (
           <RankedList
+            model={name}
             ranked={answer.value.ranked}
             from={form.offset + 1}
             eventTypes={user ? types : []}
@@ -174,7 +170,7 @@ function useRanked(model: string, request: string) {
           attemptsMax: 1,
         });
         const ms = performance.now() - startMs;
-        rememberItems(ranked);
+        rememberRanked(ranked);
         answer.value = { ranked, ms, serverTiming };
         error.value = undefined;
       } catch (thrown) {

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { seededRandom } from "../learn/numerics/seeded-random.ts";
+import { pictureOf } from "./demo-pictures.ts";
 import { affinity, brandOf, CATEGORIES, makeTaste, pick, type Random, STYLES } from "./demo-tastes.ts";
 
 export type DemoShopOptions = { readonly seed?: number; readonly users?: number; readonly items?: number };
@@ -34,9 +35,9 @@ export async function writeDemoShop(folder: string, options: DemoShopOptions = {
   const itemRows = items.map((item) => {
     const name = `${item.brand} ${item.style[0]!.toUpperCase()}${item.style.slice(1)} ${item.noun} ${item.id}`;
     const fields = [item.id, name, item.category, item.brand, item.style];
-    return [...fields, item.price.toFixed(2), item.launched, item.inStock].join(",");
+    return [...fields, item.price.toFixed(2), item.launched, item.inStock, `"${pictureOf(item)}"`].join(",");
   });
-  const itemHeader = "item_id,title,category,brand,style,price,launched,in_stock";
+  const itemHeader = "item_id,title,category,brand,style,price,launched,in_stock,picture";
   await writeFile(join(unfinished, "items.csv"), `${itemHeader}\n${itemRows.join("\n")}\n`);
   await rename(unfinished, folder);
   return files;

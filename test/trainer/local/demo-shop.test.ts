@@ -27,6 +27,17 @@ test("the shop has some 100,000 events of 4,000 users on 1,500 items, in time or
   expect(positives / events.length).toBeLessThan(0.9);
 });
 
+test("each item has a picture of its own, drawn for its category", async () => {
+  const files = await writeDemoShop(join(folder, "pictures"), { users: 20, items: 60 });
+  const rows = await rowsOf(files.items);
+  const pictures = rows.map((row) => /,"(data:image\/svg\+xml,[^"\s<>#]{1,580})"$/.exec(row)![1]!);
+  expect(new Set(pictures).size).toBe(60);
+  const shapes = rows.map(
+    (row, i) => `${row.split(",")[2]} ${/ d='([^']+)'/.exec(decodeURIComponent(pictures[i]!))![1]}`,
+  );
+  expect(new Set(shapes).size).toBe(12);
+});
+
 test("item popularity is skewed", async () => {
   const files = await writeDemoShop(join(folder, "popular"), { users: 1000 });
   const counts = new Map<string, number>();

@@ -77,8 +77,9 @@ function valuesReader(column: AttributeColumn): (item: number) => readonly strin
   }
 }
 
-/** The words of a text, and their pieces, which related words share ("shoe", "shoes"). */
+/** The words of a text, and their pieces, which related words share ("shoe", "shoes"). A picture as a data address has none. */
 function wordsAndPieces(text: string): string[] {
+  if (text.startsWith("data:")) return [];
   return (text.toLowerCase().match(WORD) ?? []).flatMap((word) => {
     const letters = [...`^${word}$`];
     const pieces = letters.slice(PIECE_LENGTH - 1).map((_, i) => letters.slice(i, i + PIECE_LENGTH).join(""));

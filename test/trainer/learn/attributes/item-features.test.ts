@@ -44,6 +44,13 @@ test("texts share words and pieces of words regardless of case", () => {
   expect(rows[3]!.features).toEqual([]);
 });
 
+test("a picture as a data address has no words", () => {
+  const pictures = ["data:image/svg+xml,%3Csvg red", "data:image/svg+xml,%3Csvg red hat", "red data", "red hat"];
+  const rows = rowsOf([category(pictures, [[0], [1], [2], [3]], "Text")], 4);
+  expect(rows.slice(0, 2).map(({ features }) => features)).toEqual([[], []]);
+  expect(common(rows, 2, 3)).toBeGreaterThan(0);
+});
+
 test("features beyond the 3,000 most frequent ones share 1,000 columns, where their weights add up", () => {
   const dictionary = Array.from({ length: 4001 }, (_, i) => `value ${i}`);
   const last = [0, 3000, 4000];
