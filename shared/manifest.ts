@@ -57,6 +57,7 @@ export const MEDIA_TYPES = {
   itemCounts: "application/vnd.shortlist.item-counts",
   recentChoices: "application/vnd.shortlist.recent-choices",
   together: "application/vnd.shortlist.together",
+  repeatIntervals: "application/vnd.shortlist.repeat-intervals",
 } as const;
 
 /** The only method that ignores the user. By this name, the edge knows that an answer is not personal. */
@@ -140,6 +141,8 @@ const ManifestObject = z.object({
   recent_choices: Descriptor.optional(),
   /** For lists of items that are chosen together (shared/together.ts). Absent without baskets; older readers ignore it. */
   together: Descriptor.optional(),
+  /** After how long items are chosen again (shared/repeat-intervals.ts). Absent without repetitions; older readers ignore it. */
+  repeat_intervals: Descriptor.optional(),
   /** The events that the model listens to, and how many of each shard this version has learnt. Absent: none. */
   events: z
     .object({

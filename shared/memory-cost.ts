@@ -42,11 +42,18 @@ export function passingBytes(weightBytes: number): number {
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 export function memoryCostOf(manifest: Manifest): MemoryCost {
-  const { model, catalog, attributes, users, user_values, similarity, recent_choices, together, item_count } = manifest;
+  const { model, catalog, attributes, users, user_values, similarity, item_count } = manifest;
+  const { recent_choices, together, repeat_intervals } = manifest;
   const weights = sum(model.weights.map(({ file }) => file.size));
-  const optional = [attributes, users?.directory, user_values, similarity, recent_choices, together].map(
-    (file) => file?.size ?? 0,
-  );
+  const optional = [
+    attributes,
+    users?.directory,
+    user_values,
+    similarity,
+    recent_choices,
+    together,
+    repeat_intervals,
+  ].map((file) => file?.size ?? 0);
   const decoded = optional.reduce((total, size) => total + size, catalog.size);
   return {
     heapBytes: Math.ceil(weights + GRAPH_FACTOR * model.graph.size + RUN_BYTES_PER_ITEM * item_count),

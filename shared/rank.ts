@@ -212,7 +212,7 @@ function scoreTrending({ nowSeconds }: UserState, snapshot: Snapshot): Scored {
 function scoreChosen({ record, session, nowSeconds }: UserState, snapshot: Snapshot): Scored {
   const history = historyOf(record, session, { nowSeconds, historyMax: Number.POSITIVE_INFINITY });
   const { itemCount, newCount = 0 } = snapshot;
-  const again = chosenAgain(history, itemCount + newCount);
+  const again = chosenAgain(history, itemCount + newCount, snapshot.repeatIntervals);
   snapshot.onTable?.(again.scores);
   return { scores: again.scores, only: again.chosen, history, strategy: strategyOf(record, session, snapshot) };
 }

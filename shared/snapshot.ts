@@ -4,6 +4,7 @@ import type { ItemId, ItemIdType, ItemIndex, UserId } from "./ids.ts";
 import type { PlacedItems } from "./items/placed-items.ts";
 import type { SessionRules } from "./manifest.ts";
 import type { ChoiceCounts, LiveChoices } from "./recent-choices.ts";
+import type { RepeatIntervals } from "./repeat-intervals.ts";
 import type { Similarity } from "./similarity.ts";
 import type { Together } from "./together.ts";
 import type { UserAttributes } from "./user-values.ts";
@@ -52,6 +53,8 @@ export type Snapshot = {
   readonly liveChoices?: LiveChoices | undefined;
   /** Absent in versions whose data have no baskets, and in those that were published without it. */
   readonly together?: Together | null | undefined;
+  /** After how long items are chosen again. Absent where the data have too few repetitions, and in older versions. */
+  readonly repeatIntervals?: RepeatIntervals | null | undefined;
   /** Item attributes; null or absent if the version has none. */
   readonly attributes?: AttributeTable | null | undefined;
   /** Absent in versions that were published without it. */

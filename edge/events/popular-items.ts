@@ -85,6 +85,7 @@ function versionOfItems({ customer, modelName, meanings }: WaitingModel, items: 
     similarity: null,
     recentChoices: null,
     together: null,
+    repeatIntervals: null,
     scorer: { score: async () => popularityScores(items.length), release: async () => {} },
   };
 }

@@ -6,6 +6,7 @@ import type { PlacedItems } from "../../shared/items/placed-items.ts";
 import { blobKey, type Descriptor, type GoldenScores, Manifest, manifestKey } from "../../shared/manifest.ts";
 import { passingBytes } from "../../shared/memory-cost.ts";
 import { type ChoiceCounts, decodeRecentChoices } from "../../shared/recent-choices.ts";
+import { decodeRepeatIntervals, type RepeatIntervals } from "../../shared/repeat-intervals.ts";
 import { decodeSimilarity, type Similarity } from "../../shared/similarity.ts";
 import { isBeyond, type Snapshot } from "../../shared/snapshot.ts";
 import { decodeTogether, type Together } from "../../shared/together.ts";
@@ -32,6 +33,7 @@ export type LoadedVersion = {
   readonly similarity: Similarity | null;
   readonly recentChoices: ChoiceCounts | null;
   readonly together: Together | null;
+  readonly repeatIntervals: RepeatIntervals | null;
   readonly scorer: Scorer;
 };
 
@@ -97,15 +99,17 @@ async function readDecoded(
     if (file.size > PIECE_BYTES) largeFiles = reading;
     return decode(await reading);
   };
-  const [items, attributeTable, directory, userValues, similarity, recentChoices, together] = await Promise.all([
-    decoded(catalog, decodeCatalog),
-    decoded(attributes, decodeAttributes),
-    decoded(users?.directory, decodeUserDirectory),
-    decoded(user_values, decodeUserValues),
-    decoded(similarityFile, decodeSimilarity),
-    decoded(manifest.recent_choices, decodeRecentChoices),
-    decoded(manifest.together, decodeTogether),
-  ]);
+  const [items, attributeTable, directory, userValues, similarity, recentChoices, together, repeatIntervals] =
+    await Promise.all([
+      decoded(catalog, decodeCatalog),
+      decoded(attributes, decodeAttributes),
+      decoded(users?.directory, decodeUserDirectory),
+      decoded(user_values, decodeUserValues),
+      decoded(similarityFile, decodeSimilarity),
+      decoded(manifest.recent_choices, decodeRecentChoices),
+      decoded(manifest.together, decodeTogether),
+      decoded(manifest.repeat_intervals, decodeRepeatIntervals),
+    ]);
   const found = {
     catalog: items!,
     attributes: attributeTable,
@@ -114,6 +118,7 @@ async function readDecoded(
     similarity,
     recentChoices,
     together,
+    repeatIntervals,
   };
   checkCounts(manifest, found);
   return found;
@@ -121,11 +126,18 @@ async function readDecoded(
 
 type Decoded = Pick<
   LoadedVersion,
-  "catalog" | "attributes" | "directory" | "userValues" | "similarity" | "recentChoices" | "together"
+  | "catalog"
+  | "attributes"
+  | "directory"
+  | "userValues"
+  | "similarity"
+  | "recentChoices"
+  | "together"
+  | "repeatIntervals"
 >;
 
 function checkCounts(manifest: Manifest, found: Decoded): void {
-  const { catalog, attributes, directory, userValues, similarity, recentChoices, together } = found;
+  const { catalog, attributes, directory, userValues, similarity, recentChoices, together, repeatIntervals } = found;
   const check = (what: string, expected: unknown, actual: unknown) => {
     if (expected !== actual) throw new FormatError(`${what}: the manifest says ${expected}, the file ${actual}`);
   };
@@ -136,6 +148,7 @@ function checkCounts(manifest: Manifest, found: Decoded): void {
   if (similarity) check("similarity: items", manifest.item_count, similarity.itemCount);
   if (recentChoices) check("recent choices: items", manifest.item_count, recentChoices.itemCount);
   if (together) check("together: items", manifest.item_count, together.itemCount);
+  if (repeatIntervals) check("repeat intervals: items", manifest.item_count, repeatIntervals.itemCount);
   if (directory) check("user directory: items", manifest.item_count, directory.itemCount);
   if (directory) check("user directory: users", manifest.user_count, directory.userCount);
   if (directory) check("user directory: page files", manifest.users?.pages.length, directory.fileCount);

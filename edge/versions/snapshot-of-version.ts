@@ -41,6 +41,7 @@ export function snapshotOf(
       similarity: loaded.similarity,
       recentChoices: loaded.recentChoices,
       together: loaded.together,
+      repeatIntervals: loaded.repeatIntervals,
       liveChoices,
       onTable: lease,
       score: async (history) => lease(await scorer.score(history)),

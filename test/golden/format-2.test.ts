@@ -4,6 +4,7 @@ import type { ItemIndex } from "../../shared/ids.ts";
 import { countsIn } from "../../shared/item-counts.ts";
 import { FORMATS_READ, Manifest } from "../../shared/manifest.ts";
 import { decodeRecentChoices } from "../../shared/recent-choices.ts";
+import { decodeRepeatIntervals } from "../../shared/repeat-intervals.ts";
 import { decodeSimilarity } from "../../shared/similarity.ts";
 import { decodeTogether } from "../../shared/together.ts";
 import { decodeUserValues } from "../../shared/user-values.ts";
@@ -77,6 +78,12 @@ test("together.bin", () => {
     [],
     [],
   ]);
+});
+
+test("repeat-intervals.bin", () => {
+  const { daysOf, itemCount } = decodeRepeatIntervals(frozen("repeat-intervals.bin"));
+  expect(itemCount).toBe(ITEM_COUNT);
+  expect([0, 1, 2, 3, 4].map((item) => daysOf(item as ItemIndex))).toEqual([30, 7.5, 30, 30, 0.25]);
 });
 
 test("the manifest is read as it was written", () => {

@@ -5,6 +5,7 @@
 import { encodeItemCounts } from "../../shared/item-counts.ts";
 import { type Descriptor, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
 import { type ChoiceCounts, encodeRecentChoices } from "../../shared/recent-choices.ts";
+import { encodeRepeatIntervals } from "../../shared/repeat-intervals.ts";
 import { encodeSimilarity } from "../../shared/similarity.ts";
 import { encodeTogether } from "../../shared/together.ts";
 import { encodeUserPage, encodeUserRecord, type RecordContent } from "../../shared/user-records.ts";
@@ -33,6 +34,11 @@ export const CHOICES: ChoiceCounts = {
   counts: Uint16Array.of(5, 4, 299, 4, 0, 1),
 };
 
+export const INTERVALS = {
+  ...{ itemCount: ITEM_COUNT, usualDays: 30 },
+  items: Uint32Array.of(1, 4),
+  days: Float32Array.of(7.5, 0.25),
+};
 export const TOGETHER = {
   itemCount: ITEM_COUNT,
   start: Uint32Array.of(0, 2, 2, 3),
@@ -73,5 +79,6 @@ export async function format2Files(): Promise<ReadonlyMap<string, Uint8Array>> {
     ["item-counts.bin", encodeItemCounts(COUNTS.interactions, COUNTS.positives)],
     ["recent-choices.bin", encodeRecentChoices(CHOICES)],
     ["together.bin", encodeTogether(TOGETHER)],
+    ["repeat-intervals.bin", encodeRepeatIntervals(INTERVALS)],
   ]);
 }

@@ -7,10 +7,12 @@ import type { ItemColumns } from "../../shared/known-names.ts";
 import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES, type SessionRules } from "../../shared/manifest.ts";
 import { leastMemoryBytes } from "../../shared/memory-cost.ts";
 import { encodeRecentChoices } from "../../shared/recent-choices.ts";
+import { encodeRepeatIntervals } from "../../shared/repeat-intervals.ts";
 import { encodeTogether } from "../../shared/together.ts";
 import type { ExportedModel } from "../learn/model.ts";
 import { openScorer } from "../learn/scoring/onnx-scorer.ts";
 import { countRecentChoices } from "../learn/statistics/recent-choices.ts";
+import { repeatIntervals } from "../learn/statistics/repeat-intervals.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
 import { itemFiles } from "../read/dataset/item-files.ts";
 import { historiesOf, type UserHistories } from "../read/spool/user-histories.ts";
@@ -100,7 +102,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   };
   let manifest = checkManifest(necessary);
   const addIfFits = async (
-    name: "similarity" | "recent_choices" | "together",
+    name: "similarity" | "recent_choices" | "together" | "repeat_intervals",
     bytes: Uint8Array,
     mediaType: string,
   ) => {
@@ -115,6 +117,8 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   await addIfFits("recent_choices", recentChoices, MEDIA_TYPES.recentChoices);
   const together = itemsTogether(dataset, { areSessions: input.sessions !== undefined });
   if (together) await addIfFits("together", encodeTogether(together), MEDIA_TYPES.together);
+  const intervals = repeatIntervals(dataset);
+  if (intervals) await addIfFits("repeat_intervals", encodeRepeatIntervals(intervals), MEDIA_TYPES.repeatIntervals);
   return { version: await versionName(manifest), manifest, files: [...files.values()] };
 }
 
