@@ -72,7 +72,7 @@ export class ShortlistRow extends BaseElement {
       if (!this.#root.querySelector("li")) this.#showBlanks();
       const body = this.#request();
       const [client, model] = [this.#client(), this.#setting("model") ?? ""];
-      const ranked = await (this.hasAttribute("item")
+      const ranked = await (this.#isOfSimilar()
         ? client.similarItems(model, body, { signal })
         : client.rank(model, body, { signal }));
       if (signal.aborted) return;
@@ -85,10 +85,14 @@ export class ShortlistRow extends BaseElement {
     }
   }
 
+  #isOfSimilar(): boolean {
+    return this.hasAttribute("item") || this.hasAttribute("items");
+  }
+
   #request(): Request {
     const fields = Object.entries(ROW_FIELDS).flatMap(([name, [field, kind]]) => {
       // Similar items are in no experiment. The page may name a session for its other rows.
-      const text = name === "session-id" && this.hasAttribute("item") ? "" : this.#setting(name);
+      const text = name === "session-id" && this.#isOfSimilar() ? "" : this.#setting(name);
       return text ? [[field, valueIn(text, kind, name)] as const] : [];
     });
     const others = valueIn(this.getAttribute("request") || "{}", "json", "request") as object;

@@ -1,5 +1,5 @@
 /** Calls as code that makes exactly them. The key is a variable: what is copied contains no secret. */
-import { ROW_FIELDS } from "../client/row-attributes.ts";
+import { OF_SIMILAR, ROW_FIELDS } from "../client/row-attributes.ts";
 import type { ItemId, RankRequest } from "../client/shortlist.ts";
 
 export type Call = { readonly origin: string; readonly model: string; readonly request: RankRequest };
@@ -64,8 +64,8 @@ export function rowOf({ origin, model, request }: Call): string {
   ];
   for (const [name, [field, kind]] of Object.entries(ROW_FIELDS)) {
     const { [field]: value } = left;
-    const text = kind === "items" ? idsText(value) : kind === "json" ? JSON.stringify(value) : value;
-    if (value === undefined || text === undefined) continue;
+    const text = kind === "interactions" ? idsText(value) : kind === "json" ? JSON.stringify(value) : value;
+    if (value === undefined || text === undefined || OF_SIMILAR.includes(name)) continue;
     attributes.push([name, String(text)]);
     delete left[field];
   }

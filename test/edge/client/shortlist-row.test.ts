@@ -1,10 +1,11 @@
 /** `<shortlist-row>` in Chromium, on a page of another origin, with a key for web pages and the real Worker. */
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buildSync } from "esbuild";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { AttributeColumn } from "../../../shared/attributes.ts";
 import { hasBrowser, startBrowser, UNLESS_SKIPPED } from "../../fixtures/browser.ts";
@@ -26,6 +27,14 @@ const texts = (name: string, textAt: (item: number) => string): AttributeColumn 
   start: Uint32Array.from({ length: SHOP_ITEMS + 1 }, (_, item) => item),
   codes: Uint32Array.from({ length: SHOP_ITEMS }, (_, item) => item),
 });
+
+/** Item i is i degrees east of Greenwich on the equator, about 111 km each. */
+const PLACES: AttributeColumn = {
+  name: "place",
+  type: "Location",
+  lat: new Float64Array(SHOP_ITEMS),
+  lon: Float64Array.from({ length: SHOP_ITEMS }, (_, item) => item),
+};
 
 describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
   let edge: EdgeWorld;
@@ -51,8 +60,9 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
       if (url !== "/") return answer.writeHead(204).end();
       const head = `<title>Shop</title><meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
         <script type="module" src="/shortlist-row.js"></script>`;
+      answer.setHeader("content-type", "text/html; charset=utf-8");
+      if (body.startsWith("<!doctype")) return answer.end(body);
       return answer
-        .setHeader("content-type", "text/html; charset=utf-8")
         .setHeader("content-security-policy", "require-trusted-types-for 'script'") // text never becomes markup
         .end(
           `<!doctype html><html lang="de"><head>${head}</head><body><main><h1>Shop</h1>${body}</main></body></html>`,
@@ -64,6 +74,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
     const dataset = shopDataset();
     const itemAttributes = [
       ...dataset.itemAttributes,
+      PLACES,
       texts("title", (item) => (item === 5 ? HOSTILE : `Chair ${item}`)),
       texts("image", (item) => (item === 6 ? "javascript:hacked=1" : `/items/${item}.gif`)),
       texts("url", (item) => (item === 7 ? "javascript:hacked=1" : `/items/${item}?a=1&b="2"`)),
@@ -85,10 +96,10 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
 
   const row = (attributes = "", content = "") =>
     `<shortlist-row edge="${edge.url}" key="${key}" model="shop" ${attributes}>${content}</shortlist-row>`;
-  const open = async (html: string) => {
+  const open = async (html: string, options: BrowserContextOptions = {}) => {
     body = html;
     answers.length = 0;
-    page = await browser.newPage();
+    page = await browser.newPage(options);
     page.setDefaultTimeout(20_000);
     page.on("pageerror", (error) => answers.push(error.message));
     await page.addInitScript(`
@@ -242,6 +253,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
     ['filter=\'{"price": {"$gt": {"$context": "least"}}}\' context=\'{"least": 65}\'', ["Chair 7"]],
     ['filter=\'{"title": {"$user": "own"}}\' user-values=\'{"own": "Chair 4"}\'', ["Chair 4"]],
     ['item="i4" limit="2"', ["Chair 3", HOSTILE]],
+    ['items="i4, i5" relation="similar" limit="2"', ["Chair 3", "Chair 6"]],
     ['session="i7, i6" limit="2"', [HOSTILE, "Chair 4"]],
     ['user="ann" seen="only"', ["Chair 0", "Chair 1"]],
     ['request=\'{"pinned": ["i4"], "max_per_value": {"category": 1}}\' strategy="popular" limit="1"', ["Chair 4"]],
@@ -269,6 +281,28 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
     await change("setAttribute('user', 'bob')"); // whom nobody has signed
     await eventually(told).toContainEqual(["error", "invalid_user_signature"]);
     await eventually(async () => (await titles()).length).toBe(1);
+  });
+
+  test("the page of the README has its four rows", async () => {
+    const readme = readFileSync("edge/client/README.md", "utf8");
+    const [html] = /<!doctype html>[\s\S]*?(?=```)/.exec(readme)!;
+    const settings = { "https://rank.example.com/shortlist-row.js": "/shortlist-row.js", "rk_…": key, u17: "ann" };
+    let own = html.replace(
+      "<meta charset",
+      `<link rel="icon" href="data:,"><meta name="shortlist-edge" content="${edge.url}"><meta charset`,
+    );
+    for (const [from, to] of Object.entries(settings)) own = own.replaceAll(from, to);
+    await open(own, { permissions: ["geolocation"], geolocation: { latitude: 0, longitude: 3 } });
+    const lists: Record<string, number> = {
+      "For you": 6,
+      "Trending near you": 3,
+      "Goes with your basket": 5,
+      "Buy again": 2,
+    };
+    for (const [heading, count] of Object.entries(lists))
+      await eventually(() => page.getByRole("region", { name: heading }).getByRole("listitem").count()).toBe(count);
+    expect(await pageFaults(page)).toEqual([]);
+    expect(answers).toEqual([]);
   });
 
   test.each([

@@ -71,7 +71,7 @@ function requestOfRow(html: string): object {
 }
 
 test("the web component makes the request", () => {
-  const hostile = { ...form, user: `o'neil "<script>&amp;`, session: ["i1", "i 2"], pinned: "i4" };
+  const hostile = { ...form, user: `o'neil "<script>&amp;`, session: ["i1", "i 2"], pinned: "i4", only: "i4, i5" };
   for (const filled of [EMPTY_FORM, hostile, { ...form, session: ["a,b", "c"] }]) {
     const request = requestOf(filled);
     expect(requestOfRow(rowOf({ ...call, request: { ...request, return: ["metadata"] } }))).toEqual(request);
