@@ -6,6 +6,7 @@ import { clipped } from "../shared/clipped.ts";
 import { Problem } from "../shared/problem.ts";
 import { PRODUCT_VERSION } from "../shared/product.ts";
 import { traceIdIn } from "../shared/trace-parent.ts";
+import { batchFile } from "./batch-file-route.ts";
 import { docsPage } from "./docs/page.ts";
 import { settingsOf } from "./env.ts";
 import { eraseUser } from "./events/erase-route.ts";
@@ -58,6 +59,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
 export const ROUTES: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "/v0/openapi.json": { GET: openApi },
   "/v0/docs": { GET: docsPage },
+  "/v0/files/*": { GET: batchFile },
   ...routesOf(CALLS),
 };
 

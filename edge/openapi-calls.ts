@@ -26,6 +26,7 @@ import {
 import { ModelName } from "../shared/model-spec.ts";
 import type { ProblemCode } from "../shared/problem.ts";
 import { Detail, RETURN_MAX } from "../shared/shaping-fields.ts";
+import { BATCH_CALLS } from "./openapi-batches.ts";
 import { answer, at, BODY_FAULTS, type Call, FILTER_FAULTS, header, query, required } from "./openapi-call.ts";
 import { EXPERIMENT_CALLS } from "./openapi-experiments.ts";
 import { ITEM_CALLS } from "./openapi-items.ts";
@@ -208,6 +209,7 @@ export const CALLS: readonly Call[] = [
   },
   ...ITEM_CALLS,
   ...EXPERIMENT_CALLS,
+  ...BATCH_CALLS,
   ...MANAGEMENT_CALLS,
   {
     ...at("post", "/v0/users/erase", "eraseGivenUser"),

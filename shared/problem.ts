@@ -22,6 +22,7 @@ export const PROBLEMS = {
   item_not_found: { status: 404, title: "The model has no item with this id" },
   scenario_not_found: { status: 404, title: "The model has no scenario with this name" },
   experiment_not_found: { status: 404, title: "The model has no running experiment" },
+  batch_not_found: { status: 404, title: "The model has no batch with this id" },
   version_not_found: { status: 404, title: "The model has no such version" },
   not_found: { status: 404, title: "There is nothing at this address" },
   method_not_allowed: { status: 405, title: "This address does not answer this method" },

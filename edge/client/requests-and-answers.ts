@@ -1,6 +1,7 @@
 /** The types of the API, from the schemas that check its requests and describe its answers. */
 import type { z } from "zod";
 import type * as api from "../../shared/api.ts";
+import type * as batches from "../../shared/batch.ts";
 import type * as evaluation from "../../shared/evaluation-report.ts";
 import type * as events from "../../shared/events/event.ts";
 import type * as experimentAnswers from "../../shared/experiment/answer.ts";
@@ -36,6 +37,8 @@ const types = () =>
     StartedExperiment: z.output<typeof experimentCalls.StartedExperiment>;
     ExperimentReport: z.output<typeof experimentAnswers.ExperimentAnswer>;
     EndedExperiment: z.output<typeof experimentCalls.EndedExperiment>;
+    Batch: z.input<typeof batches.BatchBody>;
+    BatchRecord: z.output<typeof batches.BatchRecord>;
     ModelSpec: z.input<typeof specs.ModelSpec>;
     ModelChange: z.input<typeof answers.Patch>;
     ModelRecord: z.output<typeof models.ModelRecord>;
@@ -79,6 +82,8 @@ export type Experiment = Types["Experiment"];
 export type StartedExperiment = Types["StartedExperiment"];
 export type ExperimentReport = Types["ExperimentReport"];
 export type EndedExperiment = Types["EndedExperiment"];
+export type Batch = Types["Batch"];
+export type BatchRecord = Types["BatchRecord"];
 export type ModelSpec = Types["ModelSpec"];
 export type ModelChange = Types["ModelChange"];
 export type ModelRecord = Types["ModelRecord"];

@@ -353,6 +353,16 @@ class Shortlist:
         """Ends the running experiment. The arm that `{"keep": …}` names becomes permanent."""
         return self.call("DELETE", f"{_path(model)}/experiment", end, is_repeatable=False)
 
+    def create_batch(self, model: str, batch: Mapping[str, Any] = {}) -> Json:
+        """Begins to make the lists of many users as files, or the users of some items."""
+        return self.call("POST", f"{_path(model)}/batches", batch, is_repeatable=False)
+
+    def view_batch(self, model: str, batch_id: str) -> Json:
+        return self.call("GET", f"{_path(model)}/batches/{quote(batch_id, safe='')}")
+
+    def stop_batch(self, model: str, batch_id: str) -> Json:
+        return self.call("DELETE", f"{_path(model)}/batches/{quote(batch_id, safe='')}")
+
     def view_user_events(self, user_id: Id) -> Json:
         """The user's recent events, the newest first."""
         return self.call("GET", f"/v0/users/{quote(str(user_id), safe='')}/events")

@@ -143,6 +143,19 @@ export class Shortlist extends PageClient {
     return this.call("DELETE", `${pathOf(model)}/experiment`, { ...options, body, isRepeatable: false });
   }
 
+  /** Begins to make the lists of many users as files, or the users of some items. */
+  createBatch(model: string, body: api.Batch = {}, options?: CallOptions): Promise<api.BatchRecord> {
+    return this.call("POST", `${pathOf(model)}/batches`, { ...options, body, isRepeatable: false });
+  }
+
+  viewBatch(model: string, batchId: string, options?: CallOptions): Promise<api.BatchRecord> {
+    return this.call("GET", `${pathOf(model)}/batches/${encodeURIComponent(batchId)}`, options);
+  }
+
+  stopBatch(model: string, batchId: string, options?: CallOptions): Promise<api.BatchRecord> {
+    return this.call("DELETE", `${pathOf(model)}/batches/${encodeURIComponent(batchId)}`, options);
+  }
+
   /** The user's recent events, the newest first. */
   viewUserEvents(userId: string | number, options?: CallOptions): Promise<api.UserEvents> {
     return this.call("GET", `/v0/users/${encodeURIComponent(userId)}/events`, options);

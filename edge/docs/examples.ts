@@ -9,6 +9,7 @@ type Example = {
   readonly method?: string;
 };
 
+const BATCH = "2f1c9f0e-5d0a-4c7b-9b34-6f1d2f0b7a11";
 const MODEL = { model_name: "shop" };
 const SCENARIO = { ...MODEL, scenario_name: "home" };
 const SPEC = {
@@ -70,6 +71,9 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   viewExperiment: { path: MODEL, method: "viewExperiment" },
   endExperiment: { path: MODEL, body: { keep: "varied" }, method: "endExperiment" },
+  createBatch: { path: MODEL, body: { users: "all", limit: 20, format: "csv" }, method: "createBatch" },
+  viewBatch: { path: { ...MODEL, batch_id: BATCH }, method: "viewBatch" },
+  stopBatch: { path: { ...MODEL, batch_id: BATCH }, method: "stopBatch" },
   viewEvaluation: { path: MODEL, method: "viewEvaluation" },
   evaluateGiven: { path: MODEL, body: { item_attribute: "category" }, method: "evaluate" },
   listRuns: { path: MODEL, method: "listRuns" },

@@ -25,6 +25,7 @@ export const REMEDIES: Readonly<Record<ProblemCode, string>> = {
     "The item must be in the catalog of the live version. Send new items with their attributes (PATCH …/items), or train again.",
   scenario_not_found: "Check the name: GET …/scenarios lists them.",
   experiment_not_found: "Begin one with PUT …/experiment.",
+  batch_not_found: "POST …/batches begins one and answers its id. A record is kept for a week.",
   version_not_found: "GET …/versions lists the versions that can be activated.",
   not_found: "Check the path against this page.",
   method_not_allowed: "The header Allow lists the methods of this address.",

@@ -40,6 +40,12 @@ export const TASKS: readonly Task[] = [
     calls: ["putExperiment", "viewExperiment", "endExperiment"],
   },
   {
+    name: "Export the lists of all users",
+    introduction:
+      "For tonight's e-mails, or to see whom to tell about an item: the lists of the edge as files, made by the trainer.",
+    calls: ["createBatch", "viewBatch", "stopBatch"],
+  },
+  {
     name: "Judge and roll back",
     introduction: "How good the live version is, measured on interactions that it had not learnt from, and a way back.",
     calls: ["viewEvaluation", "evaluateGiven", "listRuns", "listVersions", "activateVersion"],

@@ -7,6 +7,7 @@ import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
 const OF_THE_TRAINER: readonly ProblemCode[] = [
   "version_not_found",
+  "batch_not_found",
   "experiment_running",
   "experiment_too_large",
   "model_exists",

@@ -136,6 +136,18 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
   expect((await client.viewExperiment("shop")).verdict).toBe("running");
   expect(await client.endExperiment("shop", { keep: "now" })).toMatchObject({ keep: "now" });
 
+  const { batch_id } = await client.createBatch("shop", { users: ["u4", "u5"], limit: 3, format: "csv" });
+  const done = () => client.viewBatch("shop", batch_id);
+  await expect.poll(async () => (await done()).state, { timeout: 60_000, interval: 500 }).toBe("done");
+  const { rows: rowCount, files, users } = await done();
+  expect([rowCount, users, files.length]).toEqual([6, 2, 1]);
+  const file = await (await fetch(files[0]!.url)).text();
+  const expected = await client.rank("shop", { user_id: "u5", limit: 3 });
+  const lines = file.split("\n").filter((line) => line.startsWith("u5,"));
+  expect(lines.map((line) => line.split(",").slice(0, 3))).toEqual(expected.map((id, i) => ["u5", String(i + 1), id]));
+  expect((await fetch(files[0]!.url.replace(/.$/, "x"))).status).toBe(404);
+  expect(await client.stopBatch("shop", batch_id)).toMatchObject({ state: "done", files: [{ bytes: file.length }] });
+
   expect((await client.viewEvaluation("shop")).chosen.method).toEqual(expect.any(String));
   expect((await client.evaluate("shop", { item_attribute: "shelf" })).segments).toHaveLength(3);
   expect((await client.listRuns("shop")).runs).toMatchObject([{ outcome: "published", version, report: null }]);

@@ -6,6 +6,7 @@ import type { Settings } from "../settings.ts";
 import { bucketGrants } from "../store/bucket-grants.ts";
 import type { ObjectStore } from "../store/object-store.ts";
 import { startExtensions } from "./models/extensions.ts";
+import { batches } from "./records/batches.ts";
 import { openDatabase } from "./records/database.ts";
 import { erasureDeadlines } from "./records/erasure-deadlines.ts";
 import { erasures } from "./records/erasures.ts";
@@ -41,7 +42,8 @@ export async function openServices(parts: TrainerParts, closing: ClosingStep[]) 
   closing.push(() => database.close());
   const registry = modelRegistry(database, nowMs);
   const ledger = runLedger(database, randomUUID(), runs.heartbeatSeconds);
-  if (database.isEmbedded) await ledger.releaseAll();
+  const queuedBatches = batches(database, randomUUID(), runs.heartbeatSeconds);
+  if (database.isEmbedded) await Promise.all([ledger.releaseAll(), queuedBatches.releaseAll()]);
   const extensions = startExtensions({ store, nowMs, log });
   closing.push(() => waitAtMost(PART_STOP_SECONDS_MAX, extensions.stop()));
   const pointers = pointerKeeper({ store, registry, nowMs, log, onSettled: extensions.notice });
@@ -51,7 +53,17 @@ export async function openServices(parts: TrainerParts, closing: ClosingStep[]) 
   const deadlines = erasureDeadlines({ database, nowMs, withinMs: settings.erasureMs, log });
   const grants = await bucketGrants(settings.store);
   closing.push(() => grants.close());
-  const records = { database, registry, ledger, pointers, extensions, folders, erasures: erased, deadlines };
+  const records = {
+    database,
+    registry,
+    ledger,
+    batches: queuedBatches,
+    pointers,
+    extensions,
+    folders,
+    erasures: erased,
+    deadlines,
+  };
   const { caps, backupHours, eventRetentionMs } = settings;
   return { ...parts, ...records, caps, backupHours, eventRetentionMs, grants };
 }

@@ -14,6 +14,7 @@ import { startUpkeep } from "./models/upkeep.ts";
 import { dryRunInProcess, dryRuns } from "./questions/dry-runs.ts";
 import { evaluations } from "./questions/evaluations.ts";
 import { backUp } from "./records/backup.ts";
+import { performBatch } from "./runs/perform-batch.ts";
 import { performRun } from "./runs/perform-run.ts";
 import {
   type ClosingStep,
@@ -83,6 +84,14 @@ async function open(given: TrainerParts, closing: ClosingStep[]): Promise<Opened
     },
   });
   closing.push(() => waitAtMost(RUNS_STOP_SECONDS_MAX, workers.handBack()));
+  const batchWorkers = startRunWorkers({
+    ledger: services.batches,
+    concurrency: 1,
+    perCustomer: 1,
+    log,
+    perform: (run, stop) => performBatch(run, services, stop),
+  });
+  closing.push(() => waitAtMost(RUNS_STOP_SECONDS_MAX, batchWorkers.handBack()));
   const context = { ...services, workers, removals };
   const upkeep = startUpkeep(context, UPKEEP_PAUSE_MS);
   closing.push(() => waitAtMost(PART_STOP_SECONDS_MAX, upkeep.stop()));
@@ -94,6 +103,8 @@ async function open(given: TrainerParts, closing: ClosingStep[]): Promise<Opened
     routes: [
       ...modelRoutes({
         ...context,
+        batchWorkers,
+        forwardSecret: settings.forwardSecret,
         edgeUrl: settings.edgeUrl,
         edgeMemoryBytes: settings.runs.edgeMemoryBytes,
         dryRuns: dryRuns(dryRun, DRY_RUN_LIMITS),
@@ -118,6 +129,7 @@ async function open(given: TrainerParts, closing: ClosingStep[]): Promise<Opened
   closing.push(() => {
     stopping.abort();
     void workers.handBack();
+    void batchWorkers.handBack();
   });
   return { server, failed: database.failed };
 }

@@ -24,19 +24,20 @@ import { endedRuns } from "../records/ended-runs.ts";
 import type { Model } from "../records/model-transitions.ts";
 import { versionFigures } from "../runs/version-metrics.ts";
 import type { AppEnv, Route } from "./app.ts";
+import { type BatchRoutesContext, batchRoutes } from "./batch-routes.ts";
 import { evaluationAnswer } from "./evaluation-answer.ts";
 import { experimentRoutes } from "./experiment-routes.ts";
 import { HIDE_SOURCES, ModelPatch, patchedSpec } from "./model-patch.ts";
 import { jsonOf, queryParameters } from "./read-request.ts";
 import { scenarioRoutes } from "./scenario-routes.ts";
 
-export type RoutesContext = actions.ActionContext & {
-  readonly edgeUrl: string;
-  /** Memory of an isolate for versions. */
-  readonly edgeMemoryBytes: number;
-  readonly dryRuns: DryRuns;
-  readonly evaluations: Evaluations;
-};
+export type RoutesContext = actions.ActionContext &
+  BatchRoutesContext & {
+    /** Memory of an isolate for versions. */
+    readonly edgeMemoryBytes: number;
+    readonly dryRuns: DryRuns;
+    readonly evaluations: Evaluations;
+  };
 
 const VERSIONS_MAX = 100;
 const READS_AT_ONCE = 8;
@@ -62,6 +63,7 @@ export function modelRoutes(context: RoutesContext): readonly Route[] {
   const destroy = async (c: Context<AppEnv>) => {
     const ref = refOf(c);
     const name = { model_name: ref.modelName };
+    await context.batches.stopAll(ref);
     if (await actions.destroyModel(context, ref, DESTROY_WAIT_MS))
       return c.json({ message: `Model with name '${ref.modelName}' was successfully deleted`, ...name });
     const message = `Model with name '${ref.modelName}' is being deleted`;
@@ -103,6 +105,7 @@ export function modelRoutes(context: RoutesContext): readonly Route[] {
     { path: `${model}/versions/:version/activate`, methods: { POST: activate } },
     { path: `${model}/evaluation`, methods: { GET: readReport, POST: evaluate } },
     ...scenarioRoutes(context, find),
+    ...batchRoutes(context, find),
     ...experimentRoutes(context, find),
   ];
 }

@@ -10,6 +10,7 @@ import { writeLearntMarks } from "../../store/learnt-marks.ts";
 import type { ObjectStore } from "../../store/object-store.ts";
 import { tidyEventFiles } from "../../store/tidy-event-files.ts";
 import { backUpRegularly } from "../records/backup.ts";
+import type { Batches } from "../records/batches.ts";
 import type { Database } from "../records/database.ts";
 import type { ErasureDeadlines } from "../records/erasure-deadlines.ts";
 import type { Erasures } from "../records/erasures.ts";
@@ -17,6 +18,7 @@ import type { ModelRegistry } from "../records/model-registry.ts";
 import type { Model } from "../records/model-transitions.ts";
 import type { RunLedger } from "../records/run-ledger.ts";
 import type { ModelFolders } from "../runs/model-folders.ts";
+import { deleteBatchFiles } from "../runs/perform-batch.ts";
 import type { PointerKeeper } from "../runs/reconcile-records.ts";
 import { LISTENING_MAX, scheduleEventRuns } from "./event-runs.ts";
 import { scheduleRun } from "./model-actions.ts";
@@ -30,6 +32,7 @@ export type UpkeepContext = {
   readonly registry: ModelRegistry;
   readonly ledger: RunLedger;
   readonly workers: Pick<RunWorkers, "wake">;
+  readonly batches: Batches;
   readonly pointers: PointerKeeper;
   readonly folders: ModelFolders;
   readonly erasures: Erasures;
@@ -122,6 +125,13 @@ const SWEEP: readonly SweepStep[] = [
     for (const customer of customers) await writeLearntMarks(store, customer, await registry.names(customer));
   },
   tidyEvents,
+  async ({ batches, store }) => {
+    for (const batch of await batches.withOldFiles(BATCH)) {
+      await deleteBatchFiles(batch, store);
+      await batches.noteDeleted(batch.runId);
+    }
+    await batches.forgetOld();
+  },
   (context) => backUpRegularly(context.backupHours, context),
   ({ database }) => database.maintain(),
 ];

@@ -124,4 +124,24 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
   [`alter table shortlist.runs add column ignored text`],
   [`alter table shortlist.models add column last_canary text`],
   [`alter table shortlist.models add column earnings text`],
+  [
+    `create table shortlist.batches (
+      batch_id text primary key,
+      customer text not null,
+      model_name text not null,
+      body text not null,
+      state text not null,
+      attempt int4 not null,
+      trainer_id text,
+      seen_at timestamptz,
+      not_before timestamptz not null,
+      created_at timestamptz not null,
+      ended_at timestamptz,
+      progress text,
+      result text,
+      files_deleted timestamptz
+    )`,
+    `create index batches_of_customer on shortlist.batches (customer, state)`,
+    `create index batches_unfinished on shortlist.batches (state, not_before)`,
+  ],
 ];

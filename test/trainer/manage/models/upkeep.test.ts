@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { LogEntry } from "../../../../trainer/log/log.ts";
 import { scheduleDueRuns, startUpkeep, type UpkeepContext } from "../../../../trainer/manage/models/upkeep.ts";
+import { batches } from "../../../../trainer/manage/records/batches.ts";
 import { type Database, openDatabase } from "../../../../trainer/manage/records/database.ts";
 import { erasureDeadlines } from "../../../../trainer/manage/records/erasure-deadlines.ts";
 import { modelRegistry } from "../../../../trainer/manage/records/model-registry.ts";
@@ -38,6 +39,7 @@ beforeEach(async () => {
     database,
     registry: modelRegistry(database, () => nowMs),
     ledger: runLedger(database, "ours", 30),
+    batches: batches(database, "ours", 30),
     workers: { wake: () => void upkept.push("wake") },
     pointers: {
       reconcile: ({ modelName }) => void reconciled.push(modelName),

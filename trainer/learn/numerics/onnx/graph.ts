@@ -89,14 +89,46 @@ export function graphBuilder(graphName: string): GraphBuilder {
     },
     build() {
       const graph = message(7, [...nodes, text(2, graphName), ...initializers, ...inputs.values(), ...outputs]);
-      const opsets = ["", ...domains].map((domain) =>
-        message(8, [text(1, domain), varint(2, domain === "" ? OPSET : 1)]),
-      );
-      return concat([varint(1, IR_VERSION), text(2, "shortlist"), graph, ...opsets]);
+      return modelOf(graph, domains);
     },
   };
   return builder;
 }
+
+const modelOf = (graph: Uint8Array, domains: Iterable<string>) => {
+  const opsets = ["", ...domains].map((domain) => message(8, [text(1, domain), varint(2, domain === "" ? OPSET : 1)]));
+  return concat([varint(1, IR_VERSION), text(2, "shortlist"), graph, ...opsets]);
+};
+
+/** The parts of a model, as fields of their messages. */
+export type ModelParts = {
+  readonly name: string;
+  /** The fields of each node. */
+  readonly nodes: readonly (readonly Uint8Array[])[];
+  /** Encoded with their field's number. */
+  readonly initializers: readonly Uint8Array[];
+  readonly inputs: readonly ValueInfo[];
+  readonly outputs: readonly ValueInfo[];
+  readonly domains: readonly string[];
+};
+
+/** The bytes of a ModelProto of these parts. */
+export function modelBytes({ name, nodes, initializers, inputs, outputs, domains }: ModelParts): Uint8Array {
+  const graph = message(7, [
+    ...nodes.map((fields) => message(1, fields)),
+    text(2, name),
+    ...initializers,
+    ...inputs.map((info) => message(11, valueInfo(info))),
+    ...outputs.map((info) => message(12, valueInfo(info))),
+  ]);
+  return modelOf(graph, domains);
+}
+
+/** An attribute as a field of its node. */
+export const attributeField = (name: string, value: Attribute) => message(5, attributeProto(name, value));
+
+/** A small tensor as a field of its graph. */
+export const initializerField = (name: string, value: TensorValue) => message(5, tensorProto(name, value));
 
 const nodeProto = (
   type: string,
@@ -108,7 +140,7 @@ const nodeProto = (
   ...from.map((name) => text(1, name)),
   ...to.map((name) => text(2, name)),
   text(4, type),
-  ...Object.entries(attributes).map(([name, value]) => message(5, attributeProto(name, value))),
+  ...Object.entries(attributes).map(([name, value]) => attributeField(name, value)),
   ...(domain ? [text(7, domain)] : []),
 ];
 

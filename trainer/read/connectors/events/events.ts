@@ -146,13 +146,14 @@ function tableSql(events: FetchedEvents): string {
 
 const TEXTS = ["event_id", "user_id", "item_id", "type", "rank_id"];
 
-/** The expression after FROM that reads all stored events. */
-export function storedEventsSql({ files }: FetchedEvents): string {
-  const columns = [...TEXTS.map((name) => `${name}: 'VARCHAR'`), "created_at: 'DOUBLE'", "value: 'DOUBLE'"].join(", ");
+/** The expression after FROM that reads all stored events. `seq`, the number in the shard, is 0 where there is no file. */
+export function storedEventsSql({ files }: Pick<FetchedEvents, "files">): string {
+  const numbers = ["created_at: 'DOUBLE'", "value: 'DOUBLE'", "seq: 'BIGINT'"];
+  const columns = [...TEXTS.map((name) => `${name}: 'VARCHAR'`), ...numbers].join(", ");
   return files.length > 0
     ? `read_json([${files.map(({ path }) => literal(path)).join(", ")}],
         format = 'newline_delimited', compression = 'gzip', columns = {${columns}})`
-    : `(SELECT ${TEXTS.map((name) => `'' AS ${name}`).join(", ")}, 0.0 AS created_at, 0.0 AS value LIMIT 0)`;
+    : `(SELECT ${TEXTS.map((name) => `'' AS ${name}`).join(", ")}, 0.0 AS created_at, 0.0 AS value, 0 AS seq LIMIT 0)`;
 }
 
 /** Estimated from some files, and by the sizes of all. */

@@ -1,0 +1,156 @@
+/** Batches of a real version, item by item against the edge in a real workerd. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { BatchBody, batchFileKey } from "../../../shared/batch.ts";
+import { erasureHash } from "../../../shared/erased-users.ts";
+import type { UserId } from "../../../shared/ids.ts";
+import type { ModelSpec } from "../../../shared/model-spec.ts";
+import { scenarioKey } from "../../../shared/scenario.ts";
+import { makeBatch } from "../../../trainer/run/make-batch.ts";
+import { addErasedUsers } from "../../../trainer/store/erased-list.ts";
+import { drawnWorld } from "../../bench/edge-scale-world.ts";
+import { type EdgeWorld, startEdge } from "../../fixtures/edge-world.ts";
+import { fileSettings } from "../../fixtures/real-data.ts";
+
+const MEANINGS = { view: { label: true, seen: true }, impression: { label: false, seen: true } };
+const SALT = "00112233445566778899aabbccddeeff";
+const ITEMS = 400;
+const world = drawnWorld({ label: "shop", itemCount: ITEMS, userCount: 150, weightBytesMax: 50_000 });
+const userId = String as (user: number) => string;
+const USERS = [...Array.from({ length: 150 }, (_, user) => userId(user)), "anonymous", "nobody"];
+
+let edge: EdgeWorld;
+let root: string;
+let batches = 0;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "make-batch-"));
+  edge = await startEdge({ vars: { EVENT_EXPORT_SECONDS: 3600 } });
+  const { dataset, exported } = world;
+  await edge.publish({ dataset, exported, events: { meanings: MEANINGS, learnt: {} }, itemIdColumn: "item_id" });
+  const item = (await listOf(userId(0), {}))[0]!.item_id;
+  const hidden = (await listOf(userId(1), {}))[0]!.item_id;
+  const events = [0, 1, 2].flatMap((user) => [
+    { user_id: userId(user), item_id: item, type: "view" },
+    { user_id: "anonymous", item_id: hidden, type: user === 0 ? "view" : "impression" },
+  ]);
+  expect((await edge.call("/v0/events", { body: { events } })).status).toBe(200);
+  expect((await edge.call(`/v0/users/${userId(3)}/merge`, { body: { from: "anonymous" } })).status).toBe(200);
+  for (const shard of ["0-0", "0-1", "0-2", "0-3"]) await edge.alarm(`acme/${shard}`);
+  const change = { items: [{ item_id: hidden, hidden: true }] };
+  expect((await edge.call("/v0/models/shop/items", { method: "PATCH", body: change })).status).toBe(200);
+  const scenario = {
+    limit: 7,
+    boosts: [{ attribute: "rarity", by: 0.4 }],
+    max_per_value: { shelf: 1 },
+    diversity: 0.2,
+  };
+  await edge.store.putIfAbsent(
+    scenarioKey("acme", "shop", "home"),
+    Buffer.from(JSON.stringify(scenario)),
+    "application/json",
+  );
+});
+afterAll(async () => {
+  await edge?.stop();
+  await rm(root, { recursive: true, force: true });
+});
+
+type Listed = { item_id: string | number; score: number };
+async function listOf(user_id: string, more: object): Promise<Listed[]> {
+  const answer = await edge.call("/v0/models/shop/rank", { body: { user_id, limit: 20, return: ["scores"], ...more } });
+  expect(answer.status).toBe(200);
+  return ((await answer.json()) as { items: Listed[] }).items;
+}
+
+type Row = { user_id: string; rank: number; item_id: string | number; score: number };
+async function batchOf(body: object): Promise<{ rows: Row[]; done: Awaited<ReturnType<typeof makeBatch>> }> {
+  const batchId = `batch-${batches++}`;
+  const workDirectory = await mkdtemp(join(root, "work-"));
+  const spec = { model_name: "shop", connector_configs: [{ type: "Events" }], schema: SCHEMA } as unknown as ModelSpec;
+  const done = await makeBatch(
+    {
+      ...{
+        batchId,
+        customer: "acme",
+        spec,
+        body: BatchBody.parse(body),
+        workDirectory,
+        modelDirectory: join(root, "model"),
+      },
+      ...{ memoryMbMax: 1000, diskBytesMax: 1e9, connectorSettings: {} as never },
+    },
+    {
+      store: edge.store,
+      context: { customer: "acme", settings: fileSettings([], workDirectory) },
+      signal: new AbortController().signal,
+      nowMs: Date.now,
+      progress: () => undefined,
+    },
+  );
+  const rows: Row[] = [];
+  for (const { name, bytes } of done.files) {
+    const found = (await edge.store.get(batchFileKey("acme", "shop", batchId, name)))!.bytes;
+    expect(found.length).toBe(bytes);
+    const path = join(workDirectory, name);
+    await import("node:fs/promises").then(({ writeFile }) => writeFile(path, found));
+    const connection = await (await DuckDBInstance.create(":memory:")).connect();
+    const from = name.endsWith("ndjson") ? `read_json('${path}')` : `'${path}'`;
+    rows.push(...((await connection.runAndReadAll(`SELECT * FROM ${from}`)).getRowObjectsJson() as unknown as Row[]));
+  }
+  expect(rows.length).toBe(done.rows);
+  return { rows, done };
+}
+const SCHEMA = {
+  user: { id: "user_id" },
+  item: { id: "item_id" },
+  interaction: {
+    created_at: "created_at",
+    label: { type: "Binary", name: "label" },
+    source: { query: "SELECT * FROM events" },
+    events: MEANINGS,
+  },
+};
+
+test.each([
+  ["plainly", {}, "parquet"],
+  ["by a scenario", { scenario: "home" }, "csv"],
+  ["shorter", { limit: 3 }, "ndjson"],
+])("lists are those of the edge, item by item: %s", async (_, more, format) => {
+  const { rows, done } = await batchOf({ users: USERS, limit: 20, ...more, format });
+  expect(done.users).toBe(USERS.length - 1); // anonymous is u3
+  const lists = Map.groupBy(rows, ({ user_id }) => String(user_id));
+  for (const user of USERS.filter((id) => id !== "anonymous")) {
+    const own = lists.get(user)!;
+    expect(own.map(({ rank }) => Number(rank))).toEqual(own.map((_, i) => i + 1));
+    const expected = await listOf(user, more);
+    expect([user, ...own.map(({ item_id }) => String(item_id))]).toEqual([
+      user,
+      ...expected.map(({ item_id }) => String(item_id)),
+    ]);
+    for (const [i, { score }] of expected.entries()) expect(Number(own[i]!.score)).toBeCloseTo(score, 3);
+  }
+});
+
+test("all users of the source, without erased ones, also with those who are erased while it runs", async () => {
+  const { rows } = await batchOf({ users: "all", limit: 2 });
+  expect([...new Set(rows.map(({ user_id }) => String(user_id)))].sort()).toEqual(["0", "1", "2", "3"]);
+  await addErasedUsers(edge.store, "acme", { salt: SALT, hashes: [await erasureHash(SALT, userId(2) as UserId)] });
+  const after = await batchOf({ users: ["1", "2"], limit: 2 });
+  expect(after.done).toMatchObject({ users: 1, rows: 2 });
+});
+
+test("the users of an item are those who would want it most and have not seen it", async () => {
+  const item = (await listOf(userId(9), {}))[4]!.item_id;
+  const { rows } = await batchOf({ users: USERS, items: [item], users_per_item: 25 });
+  const scores = new Map<string, number>();
+  for (const user of USERS.filter((id) => !["anonymous", "nobody", "2"].includes(id))) {
+    const [found] = await listOf(user, { item_ids: [item], exclude_seen: true, limit: 1 });
+    if (found) scores.set(user, found.score);
+  }
+  const best = [...scores].sort((a, b) => b[1] - a[1]).slice(0, 25);
+  expect(rows.map(({ user_id }) => String(user_id))).toEqual(best.map(([user]) => user));
+  expect(rows.map(({ rank }) => Number(rank))).toEqual(best.map((_, i) => i + 1));
+});
