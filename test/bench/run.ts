@@ -15,6 +15,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   rules: async () => (await import("./rules.ts")).rules,
   "live-catalog": async () => (await import("./live-catalog.ts")).liveCatalog,
   "far-bucket": async () => (await import("./far-bucket.ts")).farBucket,
+  experiment: async () => (await import("./experiment.ts")).experiment,
   exposures: async () => (await import("./exposures.ts")).exposures,
   events: async () => (await import("./events.ts")).events,
   deployed: async () => (await import("./deployed.ts")).deployed,

@@ -150,6 +150,12 @@ function next(before: RunningExperiment | undefined, { experiment, arms, salt, n
         `The arm ${JSON.stringify(arm.name)} of a running experiment stays as it is, or gets another name`,
       );
   }
+  const isGone = ({ name }: NewArm) => before.revisions.some((shares) => name in shares);
+  for (const arm of arms)
+    if (isGone(arm) && !formerOf(arm))
+      throw isRunning(
+        `The arm ${JSON.stringify(arm.name)} was removed, and its users count by that name: choose another`,
+      );
   if (before.revisions.length >= REVISIONS_MAX) throw isRunning(`Shares can be changed ${REVISIONS_MAX - 1} times`);
   const buckets = divide(
     shares,
