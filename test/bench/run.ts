@@ -19,6 +19,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   exposures: async () => (await import("./exposures.ts")).exposures,
   events: async () => (await import("./events.ts")).events,
   deployed: async () => (await import("./deployed.ts")).deployed,
+  serve: async () => (await import("./serve.ts")).serve,
   load: async () => (await import("./load.ts")).load,
   fuzz: async () => (await import("./fuzz.ts")).fuzz,
   many: async () => (await import("./many.ts")).many,
