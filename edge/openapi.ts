@@ -172,7 +172,10 @@ export const RANK_HEADERS = {
     "personalized (by the stored history or, without any, by the user's attributes), session, popular or newest; similar for similar " +
       "items.",
   ),
-  "x-arm": textHeader("The arm of the running experiment; absent if the call takes no part in one.", false),
+  "x-arm": textHeader(
+    "The arm of the running experiment, or canary or holdout; absent if the call takes no part in one.",
+    false,
+  ),
   "x-ignored-interactions": textHeader("How many interactions had ids unknown to the model."),
   "x-unknown-items": textHeader("With `item_ids` or `pinned`: how many of these ids the model does not know.", false),
   "x-missing-references": textHeader(

@@ -35,6 +35,15 @@ describe("a run that has ended is kept", () => {
     expect(ended!.report).not.toHaveProperty("examples");
   });
 
+  test("with the reports of the gate and of the canary, side by side, while the live version stays", async () => {
+    const { perform, modelName } = await waitingRun("canary v2");
+    const { version, trainedAt, training } = await perform();
+    expect([version, trainedAt !== null, training.state]).toEqual([null, true, "IDLE"]);
+    const [ended] = await endedOf(modelName);
+    expect(ended).toMatchObject({ outcome: "published", version: "v2", canary: { version: "v2", state: "running" } });
+    expect(RunRecord.parse(ended).report!.gate).toBeDefined();
+  });
+
   test("with the failure of its last attempt", async () => {
     const { perform, modelName } = await waitingRun("fail source_down retryable", { password: "down" });
     await perform();
