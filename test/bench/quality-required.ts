@@ -45,6 +45,7 @@ const REQUIRED: readonly Required[] = [
   targetOf("ml-1m, sets", "ml-1m.set"),
   { what: "yelp2018, sets, automatic choice", bounds: pair("quality.yelp2018.set.chosen", 20, [0.0725, 0.0599]) },
   { what: "amazon-beauty, cold items", bounds: pair("quality.amazon-beauty.cold.attribute_ridge", 10, [0.16, 0.105]) },
+  { what: "amazon-beauty, new items", bounds: pair("quality.amazon-beauty.cold.new_items", 10, [0.16, 0.105]) },
   ...[1000, 5000].map(
     (rows): Required => ({
       what: `ml-100k, ${rows} rows, at least popularity`,

@@ -1,5 +1,6 @@
 /** New items that the trainer gives a place in the live version, without a training: a real edge, a real trainer, real model runtime. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { putExtension } from "../../../trainer/store/extensions.ts";
 import { fourTastes, fourTastesModel } from "../../fixtures/four-tastes.ts";
 import { startWholeService, type WholeService } from "../../fixtures/whole-service.ts";
 
@@ -93,6 +94,19 @@ test("items are placed when they get shared values, and again in a version that 
   await expect.poll(served, { timeout: 15_000 }).toBe(version);
   expect([await placeOf("lamp", liking(0)), await placeOf("odd", liking(0))].sort()).toEqual([199, 200]);
   expect(await change({ ...NEW_LAMP, item_id: "third" })).toMatchObject({ placed: "within_a_minute" });
+  await untilPlaced("lamp");
+});
+
+test("an extension that cannot be read places no item, and is read again", async () => {
+  const { store } = service.edge;
+  const { version } = await publish();
+  const bytes = new TextEncoder().encode("absent");
+  await change(NEW_LAMP);
+  await untilPlaced("lamp");
+  await putExtension(store, { customer: "acme", modelName: model }, { version, bytes, nowMs: Date.now() });
+  await expect.poll(() => placeOf("lamp", liking(0)), { timeout: 15_000 }).toBe(199);
+  expect(service.edge.log.some((line) => line.includes("extension_not_read"))).toBe(true);
+  await change({ ...NEW_LAMP, item_id: "other" });
   await untilPlaced("lamp");
 });
 

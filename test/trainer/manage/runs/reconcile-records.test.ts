@@ -182,7 +182,14 @@ describe("the pointer keeper", () => {
   /** A keeper of one model, over a bucket that notes its writes, can be slow and can be down. */
   function setUp() {
     const store = memoryStore();
-    const seen = { model: aModel(), isDown: false, written: [] as string[], logs: [] as LogEntry[], writeMs: 0 };
+    const seen = {
+      model: aModel(),
+      isDown: false,
+      written: [] as string[],
+      logs: [] as LogEntry[],
+      writeMs: 0,
+      settled: 0,
+    };
     const swap: typeof store.swap = async (key, bytes, etag) => {
       seen.written.push(JSON.parse(new TextDecoder().decode(bytes)).status);
       if (seen.isDown) throw new Error("down");
@@ -191,7 +198,8 @@ describe("the pointer keeper", () => {
     };
     const registry = { find: async () => seen.model } as unknown as ModelRegistry;
     const log = (entry: LogEntry) => void seen.logs.push(entry);
-    const keeper = pointerKeeper({ store: { ...store, swap }, registry, nowMs: Date.now, log });
+    const onSettled = () => void seen.settled++;
+    const keeper = pointerKeeper({ store: { ...store, swap }, registry, nowMs: Date.now, log, onSettled });
     const status = async () => (await readLivePointer(store, REF))?.pointer.status;
     const enter = (state: Model["training"]["state"]) => {
       seen.model = aModel({}, { state });
@@ -199,6 +207,17 @@ describe("the pointer keeper", () => {
     };
     return { seen, keeper, status, enter };
   }
+
+  test("says when record and pointer agree, since another version may be live, and not when they do not", async () => {
+    const { seen, keeper, enter } = setUp();
+    enter("FETCHING");
+    await keeper.idle();
+    expect(seen.settled).toBe(1);
+    seen.isDown = true;
+    enter("TRAINING");
+    await keeper.idle();
+    expect(seen.settled).toBe(1);
+  });
 
   test("writes the first and the last of states that follow fast, in order", async () => {
     const { seen, keeper, status, enter } = setUp();
