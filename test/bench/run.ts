@@ -28,6 +28,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   training: async () => (await import("./training-stages.ts")).trainingStages,
   quality: async () => (await import("./quality.ts")).quality,
   replay: async () => (await import("./replay.ts")).replay,
+  lists: async () => (await import("./lists.ts")).lists,
   "quality-growth": async () => (await import("./quality-growth.ts")).qualityGrowth,
   postgres: async () => (await import("./postgres.ts")).postgres,
   bigquery: async () => (await import("./bigquery.ts")).bigquery,

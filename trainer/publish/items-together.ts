@@ -8,9 +8,10 @@ import type { Interactions } from "../read/dataset/dataset.ts";
 const BASKET_SECONDS = 24 * 3600;
 /** Only the newest items of a larger basket count: nobody buys hundreds of things for one purpose. */
 const BASKET_MAX = 50;
-const OTHERS_MAX = 50;
-/** 5 MB. Rows of the most popular items come first. */
-const ENTRIES_MAX = 1_000_000;
+/** On retailrocket, 50 find one left-out item in a hundred more than 30, and 20 one less. */
+const OTHERS_MAX = 30;
+/** 7.5 MB. Rows of the most popular items come first. */
+const ENTRIES_MAX = 1_500_000;
 /** Beyond this number of choices, baskets of every second user are enough, and so on. */
 const CHOICES_MAX = 20_000_000;
 /** Baskets that an item is taken to have had besides its own, as all items have them. Best on retailrocket among 1 to 50. */
