@@ -62,7 +62,7 @@ async function judged(
   const running: CanaryState = { ...stateOfCanary(canary), report: counts.length === 0 ? null : report };
   if (decision.kind === "running") {
     const known = (await registry.find(model.customer, model.modelName))?.lastCanary;
-    if (!isDeepStrictEqual(known, running)) await registry.noteCanary(model, running);
+    if (!known || !isDeepStrictEqual(factsOf(known), factsOf(running))) await registry.noteCanary(model, running);
     return undefined;
   }
   const updated_at = new Date(now).toISOString();
@@ -83,7 +83,10 @@ async function judged(
   return ended;
 }
 
-/** The state of a canary that the pointer has lost. Its last report may say why; a trainer has then died before it could write that. */
+/** What a canary's users did. The rest of a report changes with the time alone, which is no reason to write it again. */
+const factsOf = ({ version, state, report }: CanaryState) => [version, state, report?.arms];
+
+/** The state of a canary that the pointer has lost, with its last report. */
 function endedElsewhere(known: CanaryState, { live, updated_at }: LivePointer, nowMs: number): CanaryState {
   if (live?.version === known.version) return { ...known, state: "live", ended_at: updated_at };
   const reason = "Another version was activated, or its files were deleted, while it served its share.";

@@ -111,6 +111,10 @@ test("the first version goes live at once, and the next one serves its share for
     version: first.version,
     lastCanary: { state: "running", report: { verdict: "running", arms: [{ exposed: 4000 }, { exposed: 1000 }] } },
   });
+  const { revision } = await shop.record();
+  shop.after(0.5);
+  await shop.settle();
+  expect((await shop.record()).revision).toBe(revision); // nobody has done anything, so nothing is written
   shop.after(1);
   await shop.settle();
   const after = await shop.pointer();
