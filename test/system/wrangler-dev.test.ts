@@ -103,7 +103,7 @@ test("a key is issued, a model is created and ranks, and an edited Worker answer
       (answer) => answer.json(),
       () => undefined,
     );
-  await expect.poll(live, { timeout: TIMEOUT }).toEqual({ status: "edited" });
+  await expect.poll(live, { timeout: TIMEOUT }).toMatchObject({ status: "edited" });
   expect(await rank()).toHaveLength(5);
   const stored = await fetch(`${edge}/v0/users/u1/events`, { headers });
   expect(await stored.json()).toMatchObject({ events: [{ item_id: "i0" }] }); // the new Worker has the old one's shards

@@ -57,6 +57,7 @@ test("changed values, hidden items and new ones are found as rank calls see them
     { item_id: "lamp", attributes: { category: "desk lamps", price: 5 } },
     { item_id: "gone", attributes: { category: "lamps" } },
   );
+  expect(await ids({ search: "lamps" })).toEqual(["i3", "gone", "lamp"]); // the isolate has them in memory
   await change({ item_id: "gone", attributes: null });
   expect((await find({ search: "lamp" })).items).toEqual([
     { item_id: "lamp", hidden: false, new: true, attributes: { category: "desk lamps", price: 5 } },
