@@ -342,6 +342,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
     await page.waitForTimeout(200);
     expect(await titles()).toHaveLength(2);
     const before = await told();
+    expect(before).toEqual([["load", "popular"]]);
     await page.evaluate(`row.refresh(); row.remove()`);
     await page.waitForTimeout(300);
     expect(await told()).toEqual(before);
