@@ -1,5 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { s3Store } from "../../trainer/store/s3-store.ts";
 import { startLocalR2 } from "../fixtures/local-r2.ts";
@@ -66,8 +69,20 @@ test("--once requeues on SIGTERM, names the model whose run failed in exit code 
   stopped.child.kill("SIGTERM");
   expect((await stopped.exited)[0]).toBe(1);
   expect(stopped.output.err).toBe("Stopped: unfinished runs wait for the next start.\n");
-  const first = start({ ...environmentOf(stateDirectory), ...s3 }, "--once", "--customer", "acme");
+  const sent: Record<string, string> = {};
+  const collector = createServer(async (request, answer) => {
+    sent[request.url!] = await text(request);
+    answer.writeHead(200, { "content-type": "application/json" }).end("{}");
+  }).listen(0, "127.0.0.1");
+  await once(collector, "listening");
+  const OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+  const environment = { ...environmentOf(stateDirectory), ...s3, OTEL_EXPORTER_OTLP_ENDPOINT };
+  const first = start(environment, "--once", "--customer", "acme");
   expect((await first.exited)[0]).toBe(1);
+  collector.close();
+  const runId = /"run_id":"([^"]+)"/.exec(first.output.out)![1]!;
+  expect(sent["/v1/traces"]).toContain(runId.replaceAll("-", "")); // sent before the job ends
+  expect(sent["/v1/metrics"]).toContain("shortlist_database_up");
   expect(first.output.err).toBe("The training of acme/shop failed.\n");
   const second = start({ ...environmentOf(stateDirectory), ...s3 }, "--once");
   expect((await second.exited)[0]).toBe(0);
