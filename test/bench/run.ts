@@ -22,6 +22,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   serve: async () => (await import("./serve.ts")).serve,
   load: async () => (await import("./load.ts")).load,
   fuzz: async () => (await import("./fuzz.ts")).fuzz,
+  batches: async () => (await import("./batches.ts")).batches,
   many: async () => (await import("./many.ts")).many,
   models: async () => (await import("./many-models.ts")).manyModels,
   cost: async () => (await import("./cost.ts")).cost,

@@ -1,6 +1,5 @@
 import { availableParallelism } from "node:os";
 import ort from "onnxruntime-node";
-import { assert } from "../../../shared/assert.ts";
 import type { History } from "../../../shared/snapshot.ts";
 import type { ExportedModel } from "../model.ts";
 import { BATCH_SCORES, batchGraph, nodeCount, ofHistory } from "./batch-graph.ts";
@@ -22,7 +21,8 @@ export type BatchScorer = Scorer & {
 
 /**
  * Scores the histories that are asked for at the same time in one run of the model (batch-graph.ts), on all cores. Fewer than a batch are
- * scored one by one. A model whose histories share no product is scored by threads instead. The scores are those of `openScorer`.
+ * scored one by one. A model whose histories share no product is scored by threads instead. The scores are those of `openScorer`, and may
+ * be read until the next batch is asked for.
  */
 export async function openBatchScorer(
   exported: ExportedModel,
@@ -43,7 +43,11 @@ export async function openBatchScorer(
     intraOpNumThreads: availableParallelism(),
     interOpNumThreads: 1,
     logSeverityLevel: 3, // it warns of constants that shared products make superfluous
+    extra: { session: { intra_op: { allow_spinning: "0" } } }, // waiting threads leave the cores to others
   });
+  // New memory for each run would take a third of its time.
+  const output = new ort.Tensor("float32", new Float32Array(count * itemCount), [count, itemCount]);
+  const scores = output.data as Float32Array;
   let waiting: Waiting[] = [];
   const runBatch = async (batch: readonly Waiting[]) => {
     const feeds: Record<string, ort.Tensor> = {};
@@ -55,8 +59,7 @@ export async function openBatchScorer(
             ? new ort.Tensor("int32", Int32Array.from(history.items), dims)
             : new ort.Tensor("float32", Float32Array.from(history.agesDays), dims);
     }
-    const scores = (await session.run(feeds))[BATCH_SCORES]?.data;
-    assert(scores instanceof Float32Array && scores.length === count * itemCount, "a batch has scores of all items");
+    await session.run(feeds, { [BATCH_SCORES]: output });
     for (const [i, { resolve }] of batch.entries()) resolve(scores.subarray(i * itemCount, (i + 1) * itemCount));
   };
   const runOne = async ({ history, resolve }: Waiting) => resolve((await single.score(history)).slice());
