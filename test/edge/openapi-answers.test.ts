@@ -13,6 +13,7 @@ const DRAWN = ["drawn-1", "drawn-2", "drawn-3"];
 const WITHOUT_DATA = [
   ...["activateVersion", "viewEvaluation", "evaluateGiven", "similarByQuery", "similarByBody"],
   ...["putExperiment", "viewExperiment", "endExperiment"], // in experiment.test.ts
+  ...["createBatch", "viewBatch", "stopBatch"], // in clients.test.ts
 ];
 
 let world: FuzzWorld;
@@ -84,7 +85,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
   // Random calls may all meet models that other lanes have deleted, so one more of each is sent to an existing model.
   const succeeds = async (operationId: string, method: string, path: string, body?: object) => {
     const answer = await edge.call(path, { method, key: world.key, ...(body && { body }) });
-    expect([operationId, answer.status]).toEqual([operationId, 200]);
+    expect([operationId, [200, 202].includes(answer.status)]).toEqual([operationId, true]); // 202: a model still trains
     const template = path
       .replace(/models\/\w+/, "models/{model_name}")
       .replace(/users\/[^/]+/, "users/{user_id}")
