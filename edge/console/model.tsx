@@ -3,6 +3,7 @@ import type { ModelRecord } from "../client/shortlist.ts";
 import { ChangePage } from "./change.tsx";
 import { DataPage } from "./data.tsx";
 import { ExperimentPage } from "./experiment.tsx";
+import { ExportPage } from "./export-lists.tsx";
 import { FailureText } from "./failure.tsx";
 import { ago, metric, qualityOf, times } from "./figures.ts";
 import { ItemPage } from "./item.tsx";
@@ -26,6 +27,7 @@ const PARTS = [
   ["items", "Items"],
   ["versions", "Versions"],
   ["experiment", "Experiment"],
+  ["export", "Export lists"],
   ["runs", "Runs"],
   ["data", "Data"],
   ["events", "Events"],
@@ -96,6 +98,7 @@ function Part({ part, model, onChange }: { part: string; model: ModelRecord; onC
   if (model.version === null) return isTraining(model) ? <FirstTraining /> : null;
   if (part === "versions") return <VersionsPage model={model} onChange={onChange} />;
   if (part === "experiment") return <ExperimentPage model={model} onChange={onChange} />;
+  if (part === "export") return <ExportPage model={model} />;
   return <WhyPage model={model} />;
 }
 
