@@ -21,7 +21,7 @@ const record = (status: string, state: string, more: object = {}) => ({
     interaction: { created_at: "t", label: { type: "Binary", name: "l" }, source: { query: "SELECT 1" } },
   },
   training: { state, run_id: "r", started_at: null, finished_at: null, next_run_at: null, progress: null },
-  ...{ data: null, metrics: null, scenario_problems: null, failure: null },
+  ...{ data: null, metrics: null, scenario_problems: null, failure: null, last_canary: null, earnings: null },
   ...more,
 });
 const failure = { stage: "fetching", code: "x", message: "The file is empty", at: "2026-01-01", retryable: false };
