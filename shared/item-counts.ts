@@ -18,7 +18,7 @@ const PAGE_BYTES = HEAD_BYTES + 8 * PAGE_ITEMS;
 
 export type ItemCounts = {
   readonly interactions: number;
-  /** Those of the interactions that are positive. */
+  /** How many of the interactions are positive. */
   readonly positives: number;
 };
 

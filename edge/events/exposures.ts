@@ -30,7 +30,7 @@ export function expose(
   );
 }
 
-/** Those that had arrived: of the last eight days at least, since a shard keeps every event for so long. */
+/** Events that had arrived before. A shard keeps every event for eight days at least. */
 const EVENTS_BEFORE = "SELECT SUM(count) AS value FROM batches WHERE user = ? AND at <= ?";
 
 /** Removes and returns the user's exposure, for the shard that the user has now. */

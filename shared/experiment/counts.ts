@@ -37,7 +37,7 @@ export function armCountOf(counts: readonly ExposureCount[], goal: "reached" | "
 
 /** How long the periods of a canary's counts are, in milliseconds. */
 export const CANARY_STEP_MS = 3_600_000;
-/** Those of a holdout: nobody looks at its hours. */
+/** The step of a holdout's counts. Nobody looks at its hours. */
 export const HOLDOUT_STEP_MS = 24 * CANARY_STEP_MS;
 
 const COUNTS_MAX = 20_000;

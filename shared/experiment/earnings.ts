@@ -10,7 +10,7 @@ import { type ArmCount, liftOf, rateOf } from "./verdict.ts";
 const PERIOD_MS = 28 * 24 * 3_600_000;
 
 export type HoldoutPeriod = {
-  /** By which the users of this period are counted. */
+  /** The salt of the counts of this period. */
   readonly salt: string;
   readonly fromMs: number;
   readonly endsMs: number;

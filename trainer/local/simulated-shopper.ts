@@ -68,10 +68,10 @@ export function actionsOn(items: readonly ListedItem[], { taste, random }: Omit<
   return actions;
 }
 
-/** Of an item that the shopper looks at: 2 % if the shopper does not care for it, 65 % if everything is liked. */
+/** Whether an item in a list is viewed: 2 % if the shopper does not care for it, 65 % if everything is liked. */
 const viewProbability = (taste: Taste, item: ListedItem["metadata"]) => logistic(2.1 * affinity(taste, item) - 3.4);
 
-/** Of an item that was viewed: a cheap one is bought more often, at the same taste. */
+/** Whether a viewed item is bought: a cheap one more often, at the same taste. */
 const purchaseProbability = (taste: Taste, item: ListedItem["metadata"]) =>
   logistic(1.5 * affinity(taste, item) - 2.5 - Math.log(item.price / 60));
 

@@ -5,7 +5,7 @@ import { timesChosen } from "../statistics/histories.ts";
 import { attributeCost, attributeWeights } from "./attribute-ridge.ts";
 import { describedItems } from "./item-features.ts";
 
-/** Of the ridge that scores items by their attributes. */
+/** Settings of the ridge that scores items by their attributes. */
 export const COLD_SETTINGS = { lambda: 10, neighbours: 100 };
 /** Largest number of multiply-adds for scoring cold items: some minutes. */
 const WORK_MAX = 5e12;

@@ -51,7 +51,7 @@ export function batchGraph(published: Uint8Array, itemCount: number, count: numb
     type === "MatMul" && shared.has(right!) && dims.get(right!)?.[1] === itemCount
       ? op("MatMul", [rowsOf(each.map((i) => named(left!, i))), right!])
       : undefined;
-  /** The same of byte codes, by their exact sums in float32. */
+  /** The product of all rows with columns of byte codes, by their exact sums in float32; undefined for any other node. */
   const productOfBytes = ({ type, inputs }: ReadNode) => {
     const [left, right, unit, itemUnit, zero, itemZero] = inputs as [string, string, string, string, string, string];
     const size = dims.get(right); // [blocks, width, items of a block]
