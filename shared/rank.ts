@@ -7,7 +7,7 @@ import { compileShaping, type Shaping } from "./rank/compile-shaping.ts";
 import { placeNewItems, withNewItems } from "./rank/new-items.ts";
 import { newestScores, timesOfItems } from "./rank/newest.ts";
 import { type Reason, reasonItemsMax, reasonsFor } from "./rank/reasons.ts";
-import { callValues, type ReferenceSources } from "./rank/reference-values.ts";
+import { callValues, type ReferenceSources, USER_ID } from "./rank/reference-values.ts";
 import { popularityScores } from "./rank/score-scale.ts";
 import { type Candidates, shape } from "./rank/shape.ts";
 import { similarityScores } from "./rank/similar.ts";
@@ -154,7 +154,7 @@ export function compileRequest(
   const missing = new Set<string>();
   let refersToUser = false;
   const valueFor: ReferenceValues = (reference, attribute) => {
-    refersToUser ||= reference.from === "user";
+    refersToUser ||= reference.from === "user" && reference.name !== USER_ID; // the id is no stored attribute
     return values(reference, attribute);
   };
   const isMatch = request.filter

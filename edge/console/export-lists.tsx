@@ -4,6 +4,7 @@ import { count, percent } from "./figures.ts";
 import { useAction, useLoaded } from "./loaded.ts";
 import { actionCurl, apiPath } from "./request-code.ts";
 import { client, goTo, modelPath, page } from "./session.ts";
+import { idsIn } from "./try-request.ts";
 import { AsCurl, Choice, Problem, TextField, WhenLoaded } from "./widgets.tsx";
 
 type Format = NonNullable<Batch["format"]>;
@@ -105,14 +106,8 @@ function NewExport({ name }: { name: string }) {
   );
 }
 
-const idsIn = (text: string) =>
-  text
-    .split(",")
-    .map((id) => id.trim())
-    .filter((id) => id !== "");
-
 function batchOf({ users, items, limit, scenario, format }: Form): Batch {
-  const [userIds, itemIds] = [idsIn(users), idsIn(items)];
+  const [userIds, itemIds] = [idsIn(users, false), idsIn(items, false)];
   return {
     ...(userIds.length > 0 && { users: userIds }),
     ...(itemIds.length > 0 ? { items: itemIds, users_per_item: Number(limit) } : { limit: Number(limit) }),

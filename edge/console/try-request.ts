@@ -82,7 +82,7 @@ export function objectIn(text: string): Record<string, unknown> | undefined {
 }
 
 /** The ids of a text. Ids that cannot be an integer stay texts, which the call refuses clearly. */
-function idsIn(text: string, integerIds: boolean): ItemId[] {
+export function idsIn(text: string, integerIds: boolean): ItemId[] {
   const ids = text.split(",").flatMap((id) => id.trim() || []);
   return ids.map((id) => (integerIds && /^-?\d{1,15}$/.test(id) ? Number(id) : id));
 }

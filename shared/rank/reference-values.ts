@@ -20,7 +20,7 @@ export type ReferenceSources = {
 };
 
 /** The name of `{"$user": "id"}`. */
-const USER_ID = "id";
+export const USER_ID = "id";
 
 export const callValues =
   ({ userId, user, context, similarTo }: ReferenceSources, version: KnownNames): ReferenceValues =>

@@ -41,7 +41,7 @@ export async function openMetrics(collectorUrl?: string): Promise<Metrics> {
   };
 }
 
-/** Who sends. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES of the operator take precedence. */
+/** The name under which telemetry is sent. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES of the operator take precedence. */
 export async function telemetryResource() {
   const { detectResources, envDetector, resourceFromAttributes } = await import("@opentelemetry/resources");
   const own = resourceFromAttributes({ "service.name": "shortlist-trainer" });

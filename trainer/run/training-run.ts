@@ -83,7 +83,7 @@ export type LeaseAnswer = { readonly kind: "owns_lease"; readonly owns_lease: bo
 
 /** What the model's record says about its live version. */
 export type PublishedVersion = {
-  /** Of a version that serves a share of the users before it goes live. Absent: it is live. */
+  /** Present while the version serves only a share of the users, before it goes live. */
   readonly canary?: CanaryState | undefined;
   readonly version: string;
   readonly itemIdType: ItemIdType;
