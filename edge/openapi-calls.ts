@@ -188,7 +188,7 @@ export const CALLS: readonly Call[] = [
       "key that requires signed user ids, both are signed.",
     scope: "events",
     parameters: [
-      header("x-from-signature", z.string().max(64), "The signature of `from`, for keys that require signed user ids."),
+      header("x-from-signature", z.string(), "The signature of `from`, for keys that require signed user ids."),
     ],
     body: { schema: MergeBody, bytesMax: MERGE_BODY_BYTES_MAX, isRequired: true },
     answers: [
