@@ -1,4 +1,4 @@
-import type { DuckDBResult } from "@duckdb/node-api";
+import type { DuckDBConnection, DuckDBResult } from "@duckdb/node-api";
 import type { SourceColumn } from "../connector.ts";
 
 export const columnsOf = (result: DuckDBResult): SourceColumn[] =>
@@ -26,3 +26,22 @@ export type FileTable = {
    */
   from(asText?: ReadonlySet<string>, writtenSinceMs?: number): string;
 };
+
+/** The names and types that DuckDB finds for the expression after a FROM. */
+export async function describeColumns(connection: DuckDBConnection, from: string) {
+  const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${from}`);
+  return described.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
+}
+
+/** The subjects whose condition no row contradicts, among the first rows; −1: all. */
+export async function holdingIn<Subject>(
+  connection: DuckDBConnection,
+  { from, rows }: { readonly from: string; readonly rows: number },
+  conditions: readonly { readonly subject: Subject; readonly sql: string }[],
+): Promise<Subject[]> {
+  if (conditions.length === 0) return [];
+  const among = rows < 0 ? from : `(FROM ${from} LIMIT ${rows})`;
+  const hold = conditions.map(({ sql }) => `coalesce(bool_and(${sql}), true)`);
+  const [found] = (await connection.runAndReadAll(`SELECT ${hold.join(", ")} FROM ${among}`)).getRows();
+  return conditions.filter((_, i) => found![i] === true).map(({ subject }) => subject);
+}

@@ -27,22 +27,35 @@ type Known = { readonly delimiter?: string | undefined; readonly skip?: number; 
 /** Throws StageError `file_malformed` and DuckDB's errors. */
 export async function sniffCsv(connection: DuckDBConnection, typing: Typing): Promise<CsvDialect> {
   const { file } = typing;
-  const given = await knownFromFirstLine(file);
-  const sniffed = await sniffWith(connection, typing, given);
+  const line = await firstLine(file).catch(() => ""); // opening the file reports what is wrong with it
+  /**
+   * Quotes inside quoted values hide the dialect from a strict search. The other search finds it, except where the last line has a quote
+   * that is not closed: then the first line shows it. Reading leaves out such lines.
+   */
+  const sniff = async (known: Known) => {
+    try {
+      return await sniffOnce(connection, typing, known);
+    } catch (error) {
+      if (!/sniffing file/i.test(String(error))) throw error;
+      return await sniffOnce(connection, typing, { ...known, isStrict: false }).catch(() => {
+        const dialect = known.delimiter === undefined ? undefined : dialectOfHeader(line, known.delimiter);
+        if (dialect === undefined) throw error;
+        return dialect;
+      });
+    }
+  };
+  const given = knownFrom(line, file);
+  const sniffed = await sniff(given);
   // Lines of different length make DuckDB read each line as one column. Then the header shows the delimiter.
   const header = sniffed.Columns.length === 1 ? sniffed.Columns[0]!.name : "";
-  const meant = given.delimiter ?? delimiterOf(header);
-  const better =
-    meant !== undefined && meant !== sniffed.Delimiter
-      ? await sniffWith(connection, typing, { ...given, delimiter: meant })
-      : sniffed;
+  const delimiter = given.delimiter ?? delimiterOf(header) ?? sniffed.Delimiter;
+  const better = delimiter === sniffed.Delimiter ? sniffed : await sniff({ ...given, delimiter });
   checkColumns(better, file);
   return better;
 }
 
-/** `sep=;`, as Excel writes it, and delimiters of two characters. */
-async function knownFromFirstLine(file: SourceFile): Promise<Known> {
-  const line = await firstLine(file).catch(() => ""); // opening the file reports what is wrong with it
+/** `sep=;` in the first line, as Excel writes it, and delimiters of two characters. */
+function knownFrom(line: string, file: SourceFile): Known {
   const separator = /^sep=([^\w"])\r?$/i.exec(line)?.[1];
   if (separator !== undefined) return { delimiter: separator, skip: 1 };
   if (line.includes("::") && !DELIMITERS.some((delimiter) => line.includes(delimiter))) return { delimiter: "::" };
@@ -62,36 +75,12 @@ function delimiterOf(line: string): string | undefined {
   return counts.sort((a, b) => b.count - a.count).find(({ count }) => count > 0)?.delimiter;
 }
 
-/**
- * Quotes inside quoted values hide the dialect from a strict search. The other search finds it, except where the last line has a quote
- * that is not closed: then the first line shows it. Reading leaves out such lines.
- */
-async function sniffWith(connection: DuckDBConnection, typing: Typing, known: Known): Promise<CsvDialect> {
-  try {
-    return await sniffOnce(connection, typing, known);
-  } catch (error) {
-    if (!/sniffing file/i.test(String(error))) throw error;
-    const orFirstLine = async () => {
-      const dialect =
-        known.delimiter === undefined ? undefined : await dialectOfFirstLine(typing.file, known.delimiter);
-      if (dialect === undefined) throw error;
-      return dialect;
-    };
-    return await sniffOnce(connection, typing, { ...known, isStrict: false }).catch(orFirstLine);
-  }
-}
-
-/** The dialect of a file with a header; undefined where its first line is none. */
-async function dialectOfFirstLine(file: SourceFile, Delimiter: string): Promise<CsvDialect | undefined> {
-  const line = await firstLine(file);
-  const names = line
-    .replace(/\r$/, "")
-    .split(Delimiter)
-    .map((name) => name.replace(/^"(.*)"$/, "$1"));
-  if (names.some((name) => !/^[^"]+$/.test(name) || !Number.isNaN(Number(name)))) return undefined;
-  const NewLineDelimiter = line.endsWith("\r") ? "\\r\\n" : "\\n";
-  const Columns = names.map((name) => ({ name, type: "VARCHAR" }));
-  return { Delimiter, NewLineDelimiter, SkipRows: 0, HasHeader: true, Columns };
+/** The dialect of a file that begins with this header; undefined where the line is none. */
+function dialectOfHeader(line: string, Delimiter: string): CsvDialect | undefined {
+  const names = line.replace(/\r$/, "").split(Delimiter);
+  const Columns = names.map((name) => ({ name: name.replace(/^"(.*)"$/, "$1"), type: "VARCHAR" }));
+  if (Columns.some(({ name }) => !/^[^"]+$/.test(name) || !Number.isNaN(Number(name)))) return undefined;
+  return { Delimiter, NewLineDelimiter: line.endsWith("\r") ? "\\r\\n" : "\\n", SkipRows: 0, HasHeader: true, Columns };
 }
 
 async function sniffOnce(

@@ -24,10 +24,9 @@ export type SourceFile = {
   readonly isFormatUnknown?: boolean;
 };
 
-const FILES_MAX = 200;
-/** Files of all tables that a connector names. */
-const TABLE_FILES_MAX = 10_000;
-/** Files and folders that the search for a table's files looks at. */
+/** Files of a pattern, and files of all tables that a connector names. */
+const FILES_MAX = { glob: 200, table: 10_000 };
+/** Files and folders that a search looks at. */
 const ENTRIES_MAX = 200_000;
 const LOCATION_LENGTH_MAX = 1000;
 const FORMATS: Readonly<Record<string, FileFormat>> = {
@@ -52,29 +51,7 @@ const PATTERNS_MAX = 100;
  * `unknown_file_format`, `table_name_clash`, `too_many_files`.
  */
 export async function findFiles(location: string, roots: readonly string[]): Promise<SourceFile[]> {
-  checkLocation(location);
-  if (roots.length === 0)
-    fail("no_allowed_folder", "This customer may not read files here: the operator has to allow a folder first");
-  // A file whose name looks like a pattern is meant itself.
-  const named = await namedFile(location, roots);
-  if (named !== undefined) return [named];
-  if (!GLOB.test(location)) failNotFound(location, { leftOut: 0, isGlob: false });
-  checkPattern(location);
-  const paths = new Map<string, SourceFile>();
-  let leftOut = 0;
-  for (const root of roots) {
-    const within = await patternBelow(root, location);
-    if (within === undefined) continue;
-    for await (const path of glob(within, { cwd: root })) {
-      const file = await openable(join(root, path), root, "glob");
-      if (file === undefined) leftOut++;
-      else paths.set(file.path, file);
-      if (paths.size > FILES_MAX)
-        fail("too_many_files", `${shown(location)} matches more than ${FILES_MAX} files; name fewer`);
-    }
-  }
-  if (paths.size === 0) failNotFound(location, { leftOut, isGlob: true });
-  const files = [...paths.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+  const files = await search(location, roots, "glob");
   checkNames(files);
   return files;
 }
@@ -91,62 +68,67 @@ export async function findTables(
 ): Promise<SourceFile[]> {
   const files: SourceFile[] = [];
   for (const [table, location] of Object.entries(tables)) {
-    const found = await filesOfTable(location, roots);
-    files.push(...found.map((file) => ({ ...file, table })));
-    if (files.length > TABLE_FILES_MAX)
-      fail("too_many_files", `The tables have more than ${TABLE_FILES_MAX} files; join some of them`);
+    for (const file of await search(location, roots, "table")) files.push({ ...file, table });
+    if (files.length > FILES_MAX.table)
+      fail("too_many_files", `The tables have more than ${FILES_MAX.table} files; join some of them`);
   }
   return files;
 }
 
-async function filesOfTable(location: string, roots: readonly string[]): Promise<SourceFile[]> {
+async function search(location: string, roots: readonly string[], foundBy: "glob" | "table"): Promise<SourceFile[]> {
   checkLocation(location);
-  const folder = await folderNamed(location, roots);
+  if (roots.length === 0)
+    fail("no_allowed_folder", "This customer may not read files here: the operator has to allow a folder first");
+  const folder = foundBy === "table" ? await folderNamed(location, roots) : undefined;
   if (folder === undefined) {
-    if (!GLOB.test(location) || (await namedFile(location, roots)) !== undefined)
-      return await findFiles(location, roots);
-    checkPattern(location, { isDeep: true });
+    const named = await namedFile(location, roots); // a file whose name looks like a pattern is meant itself
+    if (named !== undefined) return [named];
+    if (!GLOB.test(location)) failNotFound(location);
+    checkPattern(location, foundBy);
   }
   const paths = new Map<string, SourceFile>();
   let leftOut = 0;
-  for await (const [path, root] of folder ? matches("**/*", folder) : matchesOf(location, roots)) {
-    const file = await openable(path, root, "table");
+  for await (const { path, root } of folder ? matches("**/*", folder, foundBy) : matchesOf(location, roots, foundBy)) {
+    const file = await openable(path, root, foundBy);
     if (file === undefined || (folder && file.isFormatUnknown)) leftOut++;
-    else paths.set(file.path, { ...file, ...partitionOf(relative(root, path)) });
-    if (paths.size > TABLE_FILES_MAX)
-      fail("too_many_files", `${shown(location)} has more than ${TABLE_FILES_MAX} files; name fewer, or join some`);
+    else paths.set(file.path, { ...file, ...(foundBy === "table" && partitionOf(relative(root, path))) });
+    if (paths.size > FILES_MAX[foundBy])
+      fail("too_many_files", `${shown(location)} matches more than ${FILES_MAX[foundBy]} files; name fewer`);
   }
-  if (paths.size === 0) failNotFound(location, { leftOut, isGlob: true });
+  if (paths.size === 0) failNotFound(location, leftOut);
   return [...paths.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-async function* matchesOf(location: string, roots: readonly string[]) {
+/** Each allowed folder that can have the location, with the location relative to it. */
+async function* below(location: string, roots: readonly string[]) {
   for (const root of roots) {
-    const pattern = await patternBelow(root, location);
-    if (pattern !== undefined) yield* matches(pattern, { root, cwd: root });
+    const within = await patternBelow(root, location);
+    if (within !== undefined) yield { root, within, path: join(root, within) };
   }
 }
 
-/** The paths that match, each with its allowed folder. */
-async function* matches(pattern: string, { root, cwd }: { root: string; cwd: string }) {
+async function* matchesOf(location: string, roots: readonly string[], foundBy: FoundBy) {
+  for await (const { root, within } of below(location, roots)) yield* matches(within, { root, path: root }, foundBy);
+}
+
+/** The paths below a folder that match, each with its allowed folder. */
+async function* matches(pattern: string, { root, path: cwd }: { root: string; path: string }, foundBy: FoundBy) {
   let entries = 0;
   const exclude = () => ++entries > ENTRIES_MAX;
   for await (const path of glob(pattern, { cwd, exclude }))
-    if (!path.split("/").some((name) => /^[._]/.test(name))) yield [join(cwd, path), root] as const;
+    if (foundBy !== "table" || !/(^|\/)[._]/.test(path)) yield { path: join(cwd, path), root };
   if (entries > ENTRIES_MAX)
     fail("too_many_files", `${shown(pattern)} looks at more than ${ENTRIES_MAX} files; name the folders`);
 }
 
 /** The folder with exactly this name, in the first allowed folder that has one. */
 async function folderNamed(location: string, roots: readonly string[]) {
-  for (const root of roots) {
-    const within = await patternBelow(root, location);
-    if (within === undefined) continue;
-    const found = await statIfThere(join(root, within));
+  for await (const { root, path } of below(location, roots)) {
+    const found = await statIfThere(path);
     if (found?.isDirectory()) {
-      const [cwd, realRoot] = [await realpath(join(root, within)), await realpath(root)];
-      if (cwd !== realRoot) shownBelow(cwd, join(root, within), { root, realRoot });
-      return { root, cwd: join(root, within) };
+      const [real, realRoot] = [await realpath(path), await realpath(root)];
+      if (real !== realRoot) shownBelow(real, path, { root, realRoot });
+      return { root, path };
     }
     if (found !== undefined) return undefined;
   }
@@ -155,11 +137,8 @@ async function folderNamed(location: string, roots: readonly string[]) {
 
 /** Values in the names of folders, as Hive, Spark, Athena and BigQuery write them. */
 function partitionOf(path: string): Pick<SourceFile, "partition"> {
-  const folders = path.split("/").slice(0, -1);
-  const values = folders.flatMap((folder) => {
-    const [, name, value] = /^([^=]+)=(.*)$/.exec(folder) ?? [];
-    return name === undefined ? [] : [[decoded(name), value === NO_VALUE ? null : decoded(value!)] as const];
-  });
+  const named = [...path.matchAll(/(?<=^|\/)([^=/]+)=([^/]*)\//g)];
+  const values = named.map(([, name, value]) => [decoded(name!), value === NO_VALUE ? null : decoded(value!)]);
   return values.length === 0 ? {} : { partition: Object.fromEntries(values) };
 }
 const NO_VALUE = "__HIVE_DEFAULT_PARTITION__";
@@ -174,9 +153,8 @@ function decoded(text: string): string {
 
 /** The file with exactly this name in the first folder that has one. */
 async function namedFile(location: string, roots: readonly string[]): Promise<SourceFile | undefined> {
-  for (const root of roots) {
-    const within = await patternBelow(root, location);
-    const file = within === undefined ? undefined : await openable(join(root, within), root, "named");
+  for await (const { root, path } of below(location, roots)) {
+    const file = await openable(path, root, "named");
     if (file !== undefined) return file;
   }
   return undefined;
@@ -193,9 +171,10 @@ function checkLocation(location: string): void {
   if (location.split("/").includes("..")) refuse(location, "contains ..");
 }
 
-function checkPattern(location: string, { isDeep = false } = {}): void {
+function checkPattern(location: string, foundBy: FoundBy): void {
   const deep = location.split("/").filter((part) => part.includes("**")).length;
-  if (deep > 0 && !isDeep) refuse(location, "contains **; name the folders, or name the tables of the connector");
+  if (deep > 0 && foundBy !== "table")
+    refuse(location, "contains **; name the folders, or name the tables of the connector");
   if (deep > 1) refuse(location, "contains ** more than once");
   if (/\[[^\]]*\./.test(location)) refuse(location, "has a dot in brackets");
   if (/[{}]/.test(location.replaceAll(ALTERNATIVES, "")))
@@ -277,13 +256,13 @@ function checkNames(files: readonly SourceFile[]): void {
   }
 }
 
-function failNotFound(location: string, { leftOut, isGlob }: { leftOut: number; isGlob: boolean }): never {
+function failNotFound(location: string, leftOut = 0): never {
   if (isAbsolute(location) && leftOut === 0)
     fail(
       "location_not_allowed",
       `${shown(location)} is not there, or not below a folder that the operator has allowed`,
     );
-  if (isGlob && leftOut > 0)
+  if (leftOut > 0)
     fail("file_not_found", `${shown(location)} matches no file that ends in ${Object.keys(FORMATS).join(", ")}`);
   return fail("file_not_found", `There is no file ${shown(location)} below the allowed folder`);
 }

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { identifier, literal } from "../sql-text.ts";
-import type { FileTable } from "./columns.ts";
+import { describeColumns, type FileTable, holdingIn } from "./columns.ts";
 import type { SourceFile } from "./files.ts";
 
 type Column = { readonly name: string; readonly type: string };
@@ -16,11 +16,15 @@ const OBJECT_BYTES_MAX = 16 * 2 ** 20;
  */
 export async function jsonTable(connection: DuckDBConnection, file: SourceFile, typedByRows = -1): Promise<FileTable> {
   const found = readJson(file, `sample_size = ${typedByRows}`);
-  const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${found}`);
-  const columns = described.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
+  const columns = await describeColumns(connection, found);
   const isFixable = canBeNamed(columns) && !columns.some(hasTimesInside);
-  const otherForms = isFixable ? await timesOfOtherForms(connection, file, { columns, typedByRows }) : [];
-  const fixedColumns = columns.map((column) => fixed(column, otherForms.includes(column.name)));
+  const times = isFixable ? columns.filter(isTime) : [];
+  const texts = readJson(file, columnsOption(times.map(({ name }) => ({ name, type: "VARCHAR" }))));
+  // DuckDB also takes texts of other forms for times. Those stay texts.
+  const beginWithDay = ({ name }: Column) => `regexp_matches(${identifier(name)}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}')`;
+  const forms = times.map((column) => ({ subject: column.name, sql: beginWithDay(column) }));
+  const isoTimes = await holdingIn(connection, { from: texts, rows: typedByRows }, forms);
+  const fixedColumns = columns.map((column) => fixed(column, isTime(column) && !isoTimes.includes(column.name)));
   return {
     columns: isFixable ? fixedColumns.filter(isTime).map((column) => ({ ...column, isExact: false })) : [],
     from(asText = new Set()) {
@@ -56,23 +60,6 @@ function canBeNamed(columns: readonly Column[]): boolean {
 
 /** Whether a list or an object has times. Their form is not checked, so DuckDB has to read the whole file with its own types. */
 const hasTimesInside = ({ type }: Column): boolean => /[\s([](DATE|TIMESTAMP)|(DATE|TIMESTAMP)\[/.test(type);
-
-/** The columns that DuckDB takes for times although not all of their values begin with the year. They are read as text. */
-async function timesOfOtherForms(
-  connection: DuckDBConnection,
-  file: SourceFile,
-  { columns, typedByRows }: { readonly columns: readonly Column[]; readonly typedByRows: number },
-): Promise<string[]> {
-  const times = columns.filter(isTime);
-  if (times.length === 0) return [];
-  const texts = readJson(file, columnsOption(times.map(({ name }) => ({ name, type: "VARCHAR" }))));
-  const areIso = times.map(
-    ({ name }) => `coalesce(bool_and(regexp_matches(${identifier(name)}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}')), true)`,
-  );
-  const rows = typedByRows < 0 ? texts : `(FROM ${texts} LIMIT ${typedByRows})`;
-  const checked = (await connection.runAndReadAll(`SELECT ${areIso.join(", ")} FROM ${rows}`)).getRows()[0]!;
-  return times.filter((_, i) => checked[i] !== true).map(({ name }) => name);
-}
 
 const columnsOption = (columns: readonly Column[]) =>
   `columns = {${columns.map(({ name, type }) => `${literal(name)}: ${literal(type)}`).join(", ")}}`;

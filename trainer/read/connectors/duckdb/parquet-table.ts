@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { identifier, literal } from "../sql-text.ts";
-import type { FileTable } from "./columns.ts";
+import { describeColumns, type FileTable, holdingIn } from "./columns.ts";
 import type { SourceFile } from "./files.ts";
 
 /** How columns of bytes are read as texts, by their type. */
@@ -22,19 +22,12 @@ export async function parquetTable(
   typedByRows = -1,
 ): Promise<FileTable> {
   const source = `read_parquet(${literal(file.path)})`;
-  const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`);
-  const decodings = described.getRows().flatMap(([name, type]) => {
-    const decoded = DECODED[String(type)];
-    const column = identifier(String(name));
-    return decoded === undefined ? [] : [{ column, text: decoded(column) }];
+  const decodings = (await describeColumns(connection, source)).flatMap(({ name, type }) => {
+    const column = identifier(name);
+    const text = DECODED[type]?.(column);
+    return text ? [{ subject: `${text} AS ${column}`, sql: `${column} IS NULL OR TRY(${text}) IS NOT NULL` }] : [];
   });
-  if (decodings.length === 0) return { columns: [], from: () => source };
-  const areTexts = decodings.map(
-    ({ column, text }) => `coalesce(bool_and(${column} IS NULL OR TRY(${text}) IS NOT NULL), true)`,
-  );
-  const rows = typedByRows < 0 ? source : `(FROM ${source} LIMIT ${typedByRows})`;
-  const checked = (await connection.runAndReadAll(`SELECT ${areTexts.join(", ")} FROM ${rows}`)).getRows()[0]!;
-  const texts = decodings.filter((_, i) => checked[i] === true).map(({ column, text }) => `${text} AS ${column}`);
+  const texts = await holdingIn(connection, { from: source, rows: typedByRows }, decodings);
   const from = texts.length === 0 ? source : `(SELECT * REPLACE (${texts.join(", ")}) FROM ${source})`;
   return { columns: [], from: () => from };
 }

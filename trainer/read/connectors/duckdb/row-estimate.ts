@@ -23,7 +23,7 @@ export async function estimateRows(connection: DuckDBConnection, file: SourceFil
   }
 }
 
-/** Files of a table whose rows are estimated. The others count by their sizes. */
+/** Files whose rows are estimated, spread over all. The others count by their sizes. */
 const ESTIMATED_FILES = 8;
 
 /** Estimate of the rows of several files with the same columns; null when unknown. */
@@ -31,14 +31,16 @@ export async function estimateRowsOfAll(
   connection: DuckDBConnection,
   files: readonly SourceFile[],
 ): Promise<number | null> {
-  const some = files.slice(0, ESTIMATED_FILES);
-  const rows = await Promise.all(some.map((file) => estimateRows(connection, file)));
-  const known = rows.filter((count) => count !== null);
-  if (known.length < rows.length) return null;
-  const bytesOf = (list: readonly SourceFile[]) => list.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-  const scale = some.length === files.length ? 1 : bytesOf(files) / Math.max(1, bytesOf(some));
-  return Math.round(known.reduce((sum, count) => sum + count, 0) * scale);
+  const step = Math.max(1, Math.floor(files.length / ESTIMATED_FILES));
+  const some = files.filter((_, i) => i % step === 0).slice(0, ESTIMATED_FILES);
+  const counts = await Promise.all(some.map((file) => estimateRows(connection, file)));
+  if (counts.includes(null)) return null;
+  const rows = counts.reduce<number>((sum, count) => sum + count!, 0);
+  return Math.round((rows * sizeOf(files)) / Math.max(1, sizeOf(some)));
 }
+
+export const sizeOf = (files: readonly SourceFile[]): number =>
+  files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
 
 /** Lines in the beginning of a file, scaled to the size of the file. */
 async function estimateLines(file: SourceFile): Promise<number> {

@@ -1,6 +1,6 @@
 import type { ConnectorSettings } from "../../../settings.ts";
+import { sandboxQueries } from "../duckdb/queries.ts";
 import { openSandbox } from "../duckdb/sandbox.ts";
-import { streamRows } from "../duckdb/stream.ts";
 import { identifier, literal } from "../sql-text.ts";
 import { eventTypes, storedEventsSql } from "./events.ts";
 import type { FetchedEvents } from "./fetch-events.ts";
@@ -36,13 +36,7 @@ export async function countLists(
     connection.run(`CREATE VIEW events AS SELECT rank_id, type FROM ${storedEventsSql(events)}`),
   );
   try {
-    const { timeoutSeconds, rowsMax } = settings;
-    const { chunks } = await streamRows(sandbox.connection, sql, {
-      signal,
-      timeoutSeconds,
-      rowsMax,
-      explain: sandbox.explain,
-    });
+    const { chunks } = await sandboxQueries(sandbox, settings).stream(sql, signal);
     const counts: ListCounts[] = [];
     for await (const chunk of chunks)
       for (const [version, lists, ...numbers] of chunk.getRows())

@@ -5,19 +5,17 @@ import type { StageError } from "../../../stage/stage-error.ts";
 import { eventValues } from "../../rules/dialect.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceRows } from "../connector.ts";
 import { columnsOf } from "../duckdb/columns.ts";
-import { estimateRows } from "../duckdb/row-estimate.ts";
+import { sandboxQueries } from "../duckdb/queries.ts";
+import { estimateRowsOfAll, sizeOf } from "../duckdb/row-estimate.ts";
 import { openSandbox } from "../duckdb/sandbox.ts";
-import { checkSelect } from "../duckdb/select.ts";
-import { type StreamLimits, streamRows } from "../duckdb/stream.ts";
 import { parseConfig } from "../source-error.ts";
-import { identifier, innerQuery, literal } from "../sql-text.ts";
+import { literal } from "../sql-text.ts";
 import { EventsConfig } from "./config.ts";
 import { damagedFile, type FetchedEvents } from "./fetch-events.ts";
 
 const TABLE = "events";
 /** The ids that were merged into others. Customers' queries cannot name this table. */
 export const PERSONS = "persons";
-const ESTIMATED_FILES = 8;
 
 /**
  * The table `events`: what users of the customer have done, one row for each event whose type makes its item seen. Other events
@@ -38,45 +36,23 @@ export async function connectEvents(
     const isDamaged = explained.code === "file_malformed" || /JSON transform error/.test(explained.message);
     return isDamaged ? damagedFile(explained.message, error) : explained;
   };
-  const limits = (signal: AbortSignal): StreamLimits => ({
-    signal,
-    timeoutSeconds: settings.timeoutSeconds,
-    rowsMax: settings.rowsMax,
-    explain,
-  });
-  const check = async (query: string) => {
-    const inner = innerQuery(query);
-    await checkSelect(sandbox.parser, inner, [TABLE]).catch((error) => {
-      throw explain(error);
-    });
-    return inner;
-  };
-  const estimate = () => estimatedRows(events.files, (file) => estimateRows(sandbox.parser, file));
+  const queries = sandboxQueries(sandbox, settings, explain);
+  const estimate = () => estimateRowsOfAll(sandbox.parser, events.files);
   return {
     async inspect(query, signal): Promise<Inspection> {
-      const stream = await streamRows(
-        sandbox.connection,
-        `SELECT * FROM (\n${await check(query)}\n) LIMIT 0`,
-        limits(signal),
-      );
-      for await (const _ of stream.chunks); // reads to the end, which frees the connection
+      const { inner } = await queries.check(query, [TABLE]);
       return {
-        columns: columnsOf(stream.result),
+        columns: await queries.describe(inner, signal),
         estimatedRows: await estimate(),
-        estimatedBytes: events.files.reduce((sum, file) => sum + file.sizeBytes, 0),
+        estimatedBytes: sizeOf(events.files),
         estimatedCostUsd: 0,
       };
     },
-    async read(query, { signal, columns, limit }: ReadOptions): Promise<SourceRows> {
-      const inner = await check(query);
-      const list = columns?.map(identifier).join(", ") ?? "*";
-      const end = limit === undefined ? "" : ` LIMIT ${limit}`;
-      const stream = await streamRows(sandbox.connection, `SELECT ${list} FROM (\n${inner}\n)${end}`, limits(signal));
-      return {
-        columns: columnsOf(stream.result),
-        chunks: stream.chunks,
-        expectedRows: limit === undefined ? await estimate() : null,
-      };
+    async read(query, options: ReadOptions): Promise<SourceRows> {
+      const { inner } = await queries.check(query, [TABLE]);
+      const { result, chunks } = await queries.rows(inner, options);
+      const expectedRows = options.limit === undefined ? await estimate() : null;
+      return { columns: columnsOf(result), chunks, expectedRows };
     },
     close: sandbox.close,
   };
@@ -154,17 +130,4 @@ export function storedEventsSql({ files }: Pick<FetchedEvents, "files">): string
     ? `read_json([${files.map(({ path }) => literal(path)).join(", ")}],
         format = 'newline_delimited', compression = 'gzip', columns = {${columns}})`
     : `(SELECT ${TEXTS.map((name) => `'' AS ${name}`).join(", ")}, 0.0 AS created_at, 0.0 AS value, 0 AS seq LIMIT 0)`;
-}
-
-/** Estimated from some files, and by the sizes of all. */
-async function estimatedRows(
-  files: FetchedEvents["files"],
-  rowsOf: (file: FetchedEvents["files"][number]) => Promise<number | null>,
-): Promise<number> {
-  const step = Math.max(1, Math.floor(files.length / ESTIMATED_FILES));
-  const some = files.filter((_, i) => i % step === 0).slice(0, ESTIMATED_FILES);
-  const rows = await Promise.all(some.map(rowsOf));
-  const bytesOf = (list: typeof files) => list.reduce((sum, file) => sum + file.sizeBytes, 0);
-  const sum = rows.reduce<number>((total, count) => total + (count ?? 0), 0);
-  return some.length === 0 ? 0 : Math.round((sum * bytesOf(files)) / Math.max(1, bytesOf(some)));
 }

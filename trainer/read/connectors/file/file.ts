@@ -5,12 +5,10 @@ import { columnsOf } from "../duckdb/columns.ts";
 import { findFiles, findTables } from "../duckdb/files.ts";
 import { idTextReader } from "../duckdb/id-texts.ts";
 import { countMalformed, malformedNotes, rejectCount } from "../duckdb/malformed-lines.ts";
-import { estimateRowsOfAll, plannedRows } from "../duckdb/row-estimate.ts";
+import { sandboxQueries } from "../duckdb/queries.ts";
+import { estimateRowsOfAll, plannedRows, sizeOf } from "../duckdb/row-estimate.ts";
 import { openSandbox, type Sandbox } from "../duckdb/sandbox.ts";
-import { checkSelect } from "../duckdb/select.ts";
-import { type StreamLimits, streamRows } from "../duckdb/stream.ts";
 import { parseConfig } from "../source-error.ts";
-import { identifier, innerQuery } from "../sql-text.ts";
 import { FileConfig } from "./config.ts";
 import {
   canComeFromChange,
@@ -44,59 +42,56 @@ export async function connectFile(config: ConnectorConfig, context: ConnectorCon
   }
 }
 
-function fileConnector(texts: Utf8Files, sandbox: Sandbox, context: ConnectorContext): Connector {
+function fileConnector(texts: Utf8Files, sandbox: Sandbox, { settings, idColumns = [] }: ConnectorContext): Connector {
   const { files } = texts;
-  const { settings } = context;
   const typesAreSure = settings.typedByRows === undefined;
-  const limits = (signal: AbortSignal): StreamLimits => ({
-    signal,
-    timeoutSeconds: settings.timeoutSeconds,
-    rowsMax: settings.rowsMax,
-    explain: sandbox.explain,
-  });
+  const queries = sandboxQueries(sandbox, settings);
+  const readIds = idTextReader(sandbox, idColumns);
   const watch = watchFiles(files);
   const orChanged = async (error: unknown, read: readonly OpenFile[]): Promise<never> => {
     throw canComeFromChange(error) && (await watch.haveChanged(read)) ? changedError(read) : error;
   };
   const filesRead = new Set<OpenFile>();
   let lineNotes: readonly string[] = [];
-  const { check, describe } = queryChecks(files, sandbox, { limits, idColumns: context.idColumns ?? [] });
 
-  /** The rows of a query over one table, as if it took all of them; null for a join of several tables. */
-  const rowsOf = async ({ inner, makesRows, read }: CheckedQuery, signal: AbortSignal) => {
-    if (makesRows) return await plannedRows(sandbox.connection, inner, limits(signal));
-    const isOneTable = new Set(read.map(({ table }) => table)).size === 1;
-    return isOneTable ? await estimateRowsOfAll(sandbox.parser, read) : null;
+  /** Checks a query, whose ids are then read as they are written, and estimates its rows. */
+  const check = async (query: string, signal: AbortSignal) => {
+    const { inner, select } = await queries.check(query, [...sandbox.tables.keys()]);
+    const describe = () => queries.describe(inner, signal).catch(undefinedIfInvalid);
+    await readIds({ inner, select, describe });
+    signal.throwIfAborted();
+    const read = files.filter((file) => select.tables.includes(file.table));
+    /** The rows as if the query took all of one table; null for a join of several tables. */
+    const estimate = async () => {
+      if (select.makesRows) return await plannedRows(sandbox.connection, inner, queries.limits(signal));
+      return select.tables.length === 1 ? await estimateRowsOfAll(sandbox.parser, read) : null;
+    };
+    return { inner, read, estimate, makesRows: select.makesRows };
   };
 
   return {
     async inspect(query, signal): Promise<Inspection> {
-      const checked = await check(query, signal);
-      const { inner, read, makesRows } = checked;
+      const { inner, read, makesRows, estimate } = await check(query, signal);
       return {
-        columns: await describe(inner, signal).catch((error) => orChanged(error, read)),
-        estimatedRows: await rowsOf(checked, signal),
-        estimatedBytes: makesRows ? null : read.reduce((sum, file) => sum + file.sizeBytes, 0),
+        columns: await queries.describe(inner, signal).catch((error) => orChanged(error, read)),
+        estimatedRows: await estimate(),
+        estimatedBytes: makesRows ? null : sizeOf(read),
         estimatedCostUsd: 0,
       };
     },
 
-    async read(query, { signal, columns, limit, writtenSinceMs }: ReadOptions): Promise<SourceRows> {
-      const checked = await check(query, signal);
-      if (writtenSinceMs !== undefined) await sandbox.leaveOutOlder(writtenSinceMs);
-      const { inner, read } = checked;
+    async read(query, options: ReadOptions): Promise<SourceRows> {
+      const { signal, limit, writtenSinceMs = -Infinity } = options;
+      const { inner, read, estimate } = await check(query, signal);
+      if (writtenSinceMs > -Infinity) await sandbox.leaveOutOlder(writtenSinceMs);
       for (const file of read) filesRead.add(file);
       const before = await rejectCount(sandbox.connection, { typesAreSure });
-      const expectedRows = limit === undefined ? await rowsOf(checked, signal) : null;
-      const list = columns?.map(identifier).join(", ") ?? "*";
-      const end = limit === undefined ? "" : ` LIMIT ${limit}`;
-      const sql = `SELECT ${list} FROM (\n${inner}\n)${end}`;
-      const stream = await streamRows(sandbox.connection, sql, limits(signal)).catch((error) => orChanged(error, read));
+      const expectedRows = limit === undefined ? await estimate() : null;
+      const stream = await queries.rows(inner, options).catch((error) => orChanged(error, read));
       let malformed = 0;
       const chunks = async function* () {
         // A reading with a limit ends before the end of the files, so it does not check them.
-        const isRead = ({ writtenMs }: OpenFile) => writtenSinceMs === undefined || writtenMs >= writtenSinceMs;
-        const toVerify = limit === undefined ? read.filter(isRead) : [];
+        const toVerify = limit === undefined ? read.filter(({ writtenMs }) => writtenMs >= writtenSinceMs) : [];
         const whole = Promise.all(toVerify.map((file) => verifyCompressed(file, signal)));
         whole.catch(() => undefined); // thrown below; a reader that stops early never awaits it
         let rows = 0;
@@ -112,7 +107,7 @@ function fileConnector(texts: Utf8Files, sandbox: Sandbox, context: ConnectorCon
         }
         malformed =
           rows === limit
-            ? await countMalformed(sandbox.connection, read, { typesAreSure, limits: limits(signal) })
+            ? await countMalformed(sandbox.connection, read, { typesAreSure, limits: queries.limits(signal) })
             : (await rejectCount(sandbox.connection, { typesAreSure })) - before;
         if (malformed > 0) lineNotes = await malformedNotes(sandbox.connection, files, { typesAreSure });
       };
@@ -133,39 +128,6 @@ function fileConnector(texts: Utf8Files, sandbox: Sandbox, context: ConnectorCon
       await closeFiles(files);
     },
   };
-}
-
-type CheckedQuery = {
-  /** The query as it stands inside another. */
-  readonly inner: string;
-  readonly makesRows: boolean;
-  readonly read: readonly OpenFile[];
-};
-
-function queryChecks(
-  files: readonly OpenFile[],
-  sandbox: Sandbox,
-  { limits, idColumns }: { limits: (signal: AbortSignal) => StreamLimits; idColumns: readonly string[] },
-) {
-  const tables = [...new Set(files.map((file) => file.table))];
-  const readIds = idTextReader(sandbox, idColumns);
-  const describe = async (inner: string, signal: AbortSignal) => {
-    const stream = await streamRows(sandbox.connection, `SELECT * FROM (\n${inner}\n) LIMIT 0`, limits(signal));
-    for await (const _ of stream.chunks); // reads to the end, which frees the connection
-    return columnsOf(stream.result);
-  };
-  /** Checks a query, whose ids are then read as they are written. */
-  const check = async (query: string, signal: AbortSignal): Promise<CheckedQuery> => {
-    const inner = innerQuery(query);
-    const select = await checkSelect(sandbox.parser, inner, tables).catch((error) => {
-      throw sandbox.explain(error);
-    });
-    const describeIfValid = () => describe(inner, signal).catch(undefinedIfInvalid);
-    await readIds({ inner, select, describe: describeIfValid });
-    signal.throwIfAborted();
-    return { inner, makesRows: select.makesRows, read: files.filter((file) => select.tables.includes(file.table)) };
-  };
-  return { check, describe };
 }
 
 function undefinedIfInvalid(error: unknown): undefined {
