@@ -31,6 +31,11 @@ export const LivePointer = z
     default_scenario: z.string().max(63).optional(),
     /** How the live version scores new items. Absent, or of another version: it does not. */
     extension: ExtensionOfVersion.optional(),
+    /**
+     * The live version's manifest, so that an edge which loads the version makes one trip less. It holds only if it has the manifest's
+     * digest. Absent: too large, or written by an earlier release.
+     */
+    manifest_json: z.string().optional(),
     /** RFC 3339 UTC. */
     updated_at: z.string().max(40),
   })
@@ -39,6 +44,9 @@ export const LivePointer = z
     message: "must name a version when the status is ACTIVE",
   });
 export type LivePointer = z.infer<typeof LivePointer>;
+
+/** A pointer with its manifest is at most this large. Edges refuse a pointer of more than 64 KiB. */
+export const POINTER_WITH_MANIFEST_BYTES_MAX = 48 * 1024;
 
 export const MANIFEST_TYPE = "application/vnd.shortlist.manifest+json";
 const FIRST = "; first=";

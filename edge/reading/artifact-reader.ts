@@ -242,8 +242,13 @@ async function* inOrder(size: number, { readPiece, passingBytes }: Passing) {
   }
 }
 
+const written = (digest: ArrayBuffer) => `sha256:${hexOf(new Uint8Array(digest))}`;
+
+/** The digest of bytes as descriptors write it. */
+export const digestOf = async (bytes: Uint8Array<ArrayBuffer>) => written(await crypto.subtle.digest("SHA-256", bytes));
+
 function checkDigest(key: string, descriptor: Descriptor, digest: ArrayBuffer): void {
-  const found = `sha256:${hexOf(new Uint8Array(digest))}`;
+  const found = written(digest);
   if (found !== descriptor.digest)
     throw new FormatError(`${key}: expected digest ${descriptor.digest}, found ${found}`);
 }

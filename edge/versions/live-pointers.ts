@@ -16,6 +16,8 @@ export type ModelVersion = NamedModel & {
   readonly live: Live;
   /** The versions that serve at the same time, because an experiment compares them. Absent: only this one. */
   readonly serving?: ReadonlySet<string> | undefined;
+  /** The manifest's text, if the pointer was just read and has it. Its digest is not checked. */
+  readonly manifestJson?: string | undefined;
 };
 
 /** A model and its live version. The version was live at `confirmedMs` or later: then the read of the pointer began. */
@@ -53,7 +55,7 @@ export type LivePointers = {
   invalidate(model: NamedModel, nowMs: number): void;
 };
 
-type ReadPointer = LivePointer & { readonly readAtMs: number };
+type ReadPointer = Omit<LivePointer, "manifest_json"> & { readonly readAtMs: number };
 
 const POINTERS_MAX = 5000;
 const KEPT_MS = 5 * 60_000;
@@ -74,10 +76,14 @@ export function livePointers(cacheMs: number, onModelGone: OnModelGone = () => {
     async liveVersion(customer, modelName, access) {
       if (!ModelName.safeParse(modelName).success) throw notFound(modelName);
       const key = livePointerKey(customer, modelName);
-      const read = async () => {
+      let manifestJson: string | undefined; // not in the cache: the manifests of thousands of models would fill the isolate
+      const read = async (): Promise<ReadPointer | undefined> => {
         const readAtMs = access.nowMs();
-        const pointer = await access.reader.json(key, LivePointer);
-        return pointer && { ...pointer, readAtMs };
+        const found = await access.reader.json(key, LivePointer);
+        if (found === undefined) return undefined;
+        const { manifest_json, ...pointer } = found;
+        manifestJson = manifest_json;
+        return { ...pointer, readAtMs };
       };
       const pointer = await cache
         .get(key, read, access)
@@ -87,7 +93,7 @@ export function livePointers(cacheMs: number, onModelGone: OnModelGone = () => {
       const { status, live, events, experiment, canary, holdout, extension } = pointer;
       const running = { experiment, canary, holdout, defaultScenario: pointer.default_scenario, extension };
       if (status === "ACTIVE" && live !== null)
-        return { customer, modelName, live, confirmedMs: pointer.readAtMs, ...running };
+        return { customer, modelName, live, manifestJson, confirmedMs: pointer.readAtMs, ...running };
       if (events === undefined) throw notActive(modelName, status);
       return { customer, modelName, live: null, meanings: events.meanings, notActive: notActive(modelName, status) };
     },

@@ -12,7 +12,14 @@ import { isBeyond, type Snapshot } from "../../shared/snapshot.ts";
 import { decodeTogether, type Together } from "../../shared/together.ts";
 import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../../shared/user-values.ts";
-import { type ArtifactReader, isUnreadable, PIECE_BYTES, type Piece, parsed } from "../reading/artifact-reader.ts";
+import {
+  type ArtifactReader,
+  digestOf,
+  isUnreadable,
+  PIECE_BYTES,
+  type Piece,
+  parsed,
+} from "../reading/artifact-reader.ts";
 import type { ModelVersion } from "./live-pointers.ts";
 import { openScorer, type Scorer } from "./scorer.ts";
 
@@ -37,13 +44,15 @@ export type LoadedVersion = {
   readonly scorer: Scorer;
 };
 
-/** Throws ReadError, FormatError. */
+/** Takes the manifest from the pointer, or reads its file if the pointer has none or a wrong one. Throws ReadError, FormatError. */
 export async function readManifest(
-  { customer, modelName, live }: ModelVersion,
+  { customer, modelName, live, manifestJson }: ModelVersion,
   reader: ArtifactReader,
 ): Promise<Manifest> {
   const key = manifestKey(customer, modelName, live.version);
-  const bytes = await reader.file(key, live.manifest);
+  const given = Uint8Array.from(new TextEncoder().encode(manifestJson));
+  const isRight = (await digestOf(given)) === live.manifest.digest; // not if it is absent, which gives no bytes
+  const bytes = isRight ? given : await reader.file(key, live.manifest);
   const manifest = parsed(key, bytes, Manifest);
   if (manifest.customer !== customer || manifest.model_name !== modelName)
     throw new FormatError(`${key}: expected the model ${customer}/${modelName}, found another one's manifest`);
@@ -76,7 +85,8 @@ export async function loadVersion(
     if (decoding.status === "rejected") throw decoding.reason;
     for (const golden of model.golden) await checkGolden(scorer, golden, model.golden_tolerance);
     const isHidden = isBeyond(manifest.listed_count ?? item_count, item_count);
-    return { target, manifest, ...decoding.value, isHidden, scorer };
+    const { manifestJson: _, ...named } = target;
+    return { target: named, manifest, ...decoding.value, isHidden, scorer };
   } catch (error) {
     await scorer.release();
     throw error;

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { formatApiKey } from "../../shared/api-key.ts";
 import { erasureHash } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
-import { blobKey } from "../../shared/manifest.ts";
+import { blobKey, manifestKey } from "../../shared/manifest.ts";
 import { addErasedUsers } from "../../trainer/store/erased-list.ts";
 import type { BuiltVersion } from "../../trainer/store/version-files.ts";
 import { shopItemId, shopModel } from "../fixtures/edge-shop.ts";
@@ -74,7 +74,15 @@ test("a new isolate with a warm cache reads only key, pointer, changes and erase
   await edge.inject(undefined);
 });
 
-test("where the cache has nothing, all files of a version are read at once", async () => {
+/** How many reads follow one another, if each takes `readMs`. */
+function tripsIn(reads: Awaited<ReturnType<EdgeWorld["reads"]>>, readMs: number): number {
+  let [trips, sinceMs] = [0, -Infinity];
+  for (const { startedMs } of reads.toSorted((a, b) => a.startedMs - b.startedMs))
+    if (startedMs >= sinceMs + 0.9 * readMs) [trips, sinceMs] = [trips + 1, startedMs];
+  return trips;
+}
+
+test("where the cache has nothing, a call makes four trips: key, pointer with manifest, all files at once, the user's page", async () => {
   await restart();
   await edge.damageCache({ kind: "error" });
   await edge.inject({ keys: "", kind: "slow", slowMs: 500 });
@@ -86,6 +94,9 @@ test("where the cache has nothing, all files of a version are read at once", asy
     ({ digest }) => reads.find(({ key }) => key === blobKey("acme", "shop", digest))!.startedMs,
   );
   expect(Math.max(...startedMs) - Math.min(...startedMs)).toBeLessThan(500);
+  const answered = reads.findIndex(({ key }) => key === pages) + 1; // further reads fill the cache
+  expect(tripsIn(reads.slice(0, answered), 500)).toBe(4);
+  expect(namesOf(reads)).not.toContain(manifestKey("acme", "shop", version.version));
   await edge.inject(undefined);
 });
 

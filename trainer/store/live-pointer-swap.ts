@@ -1,6 +1,12 @@
+import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { type LivePointer, LivePointer as LivePointerSchema, type ModelStatus } from "../../shared/live-pointer.ts";
-import { livePointerKey } from "../../shared/manifest.ts";
+import {
+  type LivePointer,
+  LivePointer as LivePointerSchema,
+  type ModelStatus,
+  POINTER_WITH_MANIFEST_BYTES_MAX,
+} from "../../shared/live-pointer.ts";
+import { livePointerKey, manifestKey } from "../../shared/manifest.ts";
 import { changeObject, type ObjectStore, StoreError, storedJson } from "./object-store.ts";
 
 /** Identifies a model. All its objects lie under `models/{customer}/{modelName}/`. */
@@ -24,8 +30,8 @@ function parsePointer(key: string, bytes: Uint8Array, damaged?: LivePointer): Li
 }
 
 /**
- * Changes the pointer and returns it. The swap succeeds only over the pointer that `change` was called with; when another writer
- * was faster, `change` is called again with what that one wrote.
+ * Changes the pointer and returns it. It is written with the manifest of its live version. The swap succeeds only over the pointer
+ * that `change` was called with; when another writer was faster, `change` is called again with what that one wrote.
  *
  * @param change Returns the new pointer, or undefined to leave it. Called with undefined when there is no pointer. A condition that
  *   it awaits was true while the pointer had the given value.
@@ -41,11 +47,32 @@ export async function changeLivePointer(
   await changeObject(store, key, async (found) => {
     const current = found && parsePointer(key, found.bytes, damaged);
     const next = await change(current);
-    pointer = next ?? current;
-    return next && new TextEncoder().encode(JSON.stringify(next));
+    const written = next && (await withManifest(store, model, next));
+    pointer = written ?? current;
+    return written && bytesOf(written);
   });
   return pointer;
 }
+
+/** The pointer with the manifest of its live version, unless it would be too large with it. */
+async function withManifest(store: ObjectStore, model: ModelRef, pointer: LivePointer): Promise<LivePointer> {
+  const { manifest_json: before, ...bare } = pointer;
+  const { live } = bare;
+  if (live === null || live.manifest.size > POINTER_WITH_MANIFEST_BYTES_MAX) return bare;
+  const isRight = before !== undefined && digestOf(before) === live.manifest.digest;
+  const json = isRight ? before : await manifestText(store, manifestKey(model.customer, model.modelName, live.version));
+  if (json === undefined || digestOf(json) !== live.manifest.digest) return bare;
+  const whole = { ...bare, manifest_json: json };
+  return bytesOf(whole).length <= POINTER_WITH_MANIFEST_BYTES_MAX ? whole : bare;
+}
+
+async function manifestText(store: ObjectStore, key: string): Promise<string | undefined> {
+  const found = await store.get(key, { offset: 0, length: POINTER_WITH_MANIFEST_BYTES_MAX });
+  return found && new TextDecoder().decode(found.bytes);
+}
+
+const bytesOf = (pointer: LivePointer) => new TextEncoder().encode(JSON.stringify(pointer));
+const digestOf = (text: string) => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
 export type StatusChange = {
   readonly status: ModelStatus;

@@ -100,7 +100,9 @@ async function swapLive(
   context: PublishContext,
 ): Promise<CanaryState | undefined> {
   const { store, nowMs, signal, ownsLease } = context;
-  const manifest = await describe(manifestBytes(built.manifest), MANIFEST_TYPE);
+  const bytes = manifestBytes(built.manifest);
+  const manifest = await describe(bytes, MANIFEST_TYPE);
+  const manifest_json = new TextDecoder().decode(bytes); // so that the swap need not read it
   signal.throwIfAborted();
   let state: CanaryState | undefined;
   await changeLivePointer(store, model, async (current) => {
@@ -114,7 +116,8 @@ async function swapLive(
     const begun = await asCanary(current, live, model, context);
     state = begun?.state;
     if (begun?.pointer) return begun.pointer;
-    return { format: 1, status: "ACTIVE", live, ...keptBy(current), updated_at: new Date(nowMs()).toISOString() };
+    const updated_at = new Date(nowMs()).toISOString();
+    return { format: 1, status: "ACTIVE", live, ...keptBy(current), manifest_json, updated_at };
   });
   return state;
 }

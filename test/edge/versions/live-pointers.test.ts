@@ -28,6 +28,13 @@ beforeEach(() => {
 test("an active model has a live version", async () =>
   expect(await ask(livePointers(4000))).toEqual({ customer: "acme", modelName: "shop", live, confirmedMs: 0 }));
 
+test("the call that reads a pointer gets its manifest, which is not kept", async () => {
+  objects.set(KEY, JSON.stringify({ ...JSON.parse(pointer("ACTIVE")), manifest_json: "{}" }));
+  const pointers = livePointers(4000);
+  expect(await ask(pointers)).toMatchObject({ manifestJson: "{}" });
+  expect((await ask(pointers)) as object).toMatchObject({ manifestJson: undefined });
+});
+
 test.each(["SCHEDULING", "FETCHING", "TRAINING", "DEPLOYING", "ERROR"] as const)(
   "%s is not active, says so, and when to ask again",
   async (status) => {

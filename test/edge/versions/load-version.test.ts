@@ -11,7 +11,7 @@ import { type Call, type EdgeWorld, startEdge } from "../../fixtures/edge-world.
 const otherCatalog = encodeCatalog({ itemIds: packStrings(["a", "b"]), itemIdType: "string" });
 const otherValues = encodeUserValues({ itemCount: 2, base: new Float32Array(2), ratios: [new Float32Array(2)] });
 /** The models that have the files of the shop's version. A model that serves a version would serve it instead of a refused one. */
-const MODELS = ["served", "refused", "near", "bare"];
+const MODELS = ["served", "refused", "near", "bare", "misled"];
 
 let edge: EdgeWorld;
 let built: BuiltVersion;
@@ -40,12 +40,16 @@ const put = async (key: string, bytes: Uint8Array) => {
 };
 
 /** Publishes the shop's version after a change of its manifest, as a version of one of two models that have its files. */
-async function publishManifest(modelName: string, change: (manifest: Manifest) => unknown): Promise<string> {
+async function publishManifest(
+  modelName: string,
+  change: (manifest: Manifest) => unknown,
+  inPointer: { manifest_json?: string } = {},
+): Promise<string> {
   const version = `v${names++}`;
   const manifest = bytesOf(change({ ...structuredClone(built.manifest), model_name: modelName }));
   await put(manifestKey("acme", modelName, version), manifest);
   const live = { version, manifest: describe(manifest) };
-  const pointer: LivePointer = { format: 1, status: "ACTIVE", live, updated_at: "2026-01-01T00:00:00Z" };
+  const pointer: LivePointer = { format: 1, status: "ACTIVE", live, updated_at: "2026-01-01T00:00:00Z", ...inPointer };
   await put(livePointerKey("acme", modelName), bytesOf(pointer));
   return version;
 }
@@ -58,6 +62,13 @@ const refusalOf = (version: string) =>
 test("a manifest with a field that this release does not know ranks", async () => {
   const version = await publishManifest("served", (manifest) => ({ ...manifest, added_later: 1 }));
   const answer = await rank("served");
+  expect([answer.status, answer.headers.get("x-model-version")]).toEqual([200, version]);
+});
+
+test("a pointer with the manifest of another version ranks with its own version", async () => {
+  const other = JSON.stringify({ ...built.manifest, model_name: "misled", item_count: 1 });
+  const version = await publishManifest("misled", (manifest) => manifest, { manifest_json: other });
+  const answer = await rank("misled");
   expect([answer.status, answer.headers.get("x-model-version")]).toEqual([200, version]);
 });
 

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import type { ModelStatus } from "../../../shared/live-pointer.ts";
-import { livePointerKey } from "../../../shared/manifest.ts";
+import { POINTER_WITH_MANIFEST_BYTES_MAX } from "../../../shared/live-pointer.ts";
+import { livePointerKey, manifestKey } from "../../../shared/manifest.ts";
 import { changeLivePointer, readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
+import { describe } from "../../../trainer/store/version-files.ts";
 import { memoryStore } from "../../fixtures/memory-store.ts";
 
 const model = { customer: "acme", modelName: "movies" };
@@ -79,4 +81,46 @@ test("after a lost race the change is computed from what the winner wrote", asyn
 test("after twenty lost races the change fails", async () => {
   const losing: ObjectStore = { ...(await storing(pointer("FETCHING"))), swap: async () => undefined };
   await expect(changeLivePointer(losing, model, () => pointer("TRAINING"))).rejects.toThrow("20 times in a row");
+});
+
+/** Makes a version of the given manifest live, in a store whose reads of manifests are counted. */
+async function activating(text: string) {
+  const inner = await storing(pointer("FETCHING"));
+  const bytes = new TextEncoder().encode(text);
+  const next = { ...pointer("ACTIVE", true), live: { version: "v1", manifest: await describe(bytes, "m") } };
+  await inner.putIfAbsent(manifestKey("acme", "movies", "v1"), bytes, "m");
+  let reads = 0;
+  const store: ObjectStore = {
+    ...inner,
+    get(name, range) {
+      if (name !== key) reads++;
+      return inner.get(name, range);
+    },
+  };
+  await changeLivePointer(store, model, () => next);
+  return {
+    store,
+    manifestJson: async () => (await readLivePointer(store, model))!.pointer.manifest_json,
+    reads: () => reads,
+  };
+}
+
+test("the pointer has the manifest of its live version, which a later change reads no more", async () => {
+  const { store, manifestJson, reads } = await activating('{"a manifest": "ü"}');
+  expect(await manifestJson()).toBe('{"a manifest": "ü"}');
+  await changeLivePointer(store, model, (current) => current && { ...current, default_scenario: "home" });
+  expect(await manifestJson()).toBe('{"a manifest": "ü"}');
+  expect(reads()).toBe(1);
+});
+
+test("the manifest of a version that was live before does not stay", async () => {
+  const { store, manifestJson } = await activating("{}");
+  const absent = { version: "v2", manifest: { ...manifest, size: 2 } };
+  await changeLivePointer(store, model, (current) => current && { ...current, live: absent });
+  expect(await manifestJson()).toBeUndefined();
+});
+
+test("a manifest that would make the pointer too large is left out", async () => {
+  const { manifestJson } = await activating('"'.repeat(POINTER_WITH_MANIFEST_BYTES_MAX - 1000)); // twice as long in JSON
+  expect(await manifestJson()).toBeUndefined();
 });
