@@ -27,6 +27,7 @@ export default defineConfig({
   test: {
     root: pathOf(".."),
     testTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } }, // by default a second, too short for a busy machine
     hookTimeout: 120_000,
     pool: "forks",
     // As the trainer runs, for its embedded database.

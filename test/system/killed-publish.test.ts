@@ -102,7 +102,7 @@ async function served(): Promise<string> {
     expect([answer.status, await answer.json()]).toEqual([200, lists.get(version)]);
     return version;
   };
-  await expect.poll(rank, { timeout: 10_000, interval: 20 }).toBe(live);
+  await expect.poll(rank, { timeout: 30_000, interval: 20 }).toBe(live);
   return live;
 }
 

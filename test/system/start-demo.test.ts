@@ -148,7 +148,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
         void new Shortlist(${options}).events({ user_id: "leaver", item_id: 1001, type: "view" }))`);
       await page.goto("about:blank");
       const eventsOfLeaver = async () => (await call("/v0/users/leaver/events")).json();
-      await expect.poll(eventsOfLeaver, { timeout: 10_000 }).toMatchObject({ events: [{ type: "view" }] });
+      await expect.poll(eventsOfLeaver).toMatchObject({ events: [{ type: "view" }] });
       expect(errors.filter((error) => !error.includes("favicon"))).toEqual([]);
     } finally {
       shop.close();
@@ -176,7 +176,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
         const { events } = (await (await call(`/v0/users/${user}/events`)).json()) as { events: { type: string }[] };
         return events.map(({ type }) => type);
       };
-      await expect.poll(types, { timeout: 10_000 }).toEqual(expect.arrayContaining(["view", "purchase", "impression"]));
+      await expect.poll(types).toEqual(expect.arrayContaining(["view", "purchase", "impression"]));
       expect(await pageFaults(page)).toEqual([]);
       expect(errors.filter((error) => !error.includes("favicon"))).toEqual([]);
     } finally {
@@ -258,5 +258,5 @@ test("SIGTERM that only reaches npm stops everything", { timeout: TIMEOUT }, asy
   const started = service.descendants();
   expect(started.length).toBeGreaterThan(4); // npm's shell, npm start, the edge, its workerd, the trainer
   service.process.kill("SIGTERM");
-  await expect.poll(() => started.filter(isAlive).map(commandOf), { timeout: 15_000 }).toEqual([]);
+  await expect.poll(() => started.filter(isAlive).map(commandOf)).toEqual([]);
 });

@@ -52,7 +52,7 @@ const post = async (...events: readonly (readonly [user: string, type: string, i
   expect((await call("/v0/events", body)).status).toBe(200);
 };
 /** Counts are at most a second old. */
-const eventually = (path: string) => expect.poll(async () => (await call(path)).body, { timeout: 5000 });
+const eventually = (path: string) => expect.poll(async () => (await call(path)).body);
 const SALE = [
   ["ann", "buy", "lamp"],
   ["bob", "buy", "lamp"],

@@ -119,9 +119,9 @@ test("the alarm runs by itself", async () => {
   await edge.stop();
   edge = await startEdge({ r2Directory: directory, vars: { EVENT_EXPORT_SECONDS: 1 } });
   await post(["a"]);
-  await expect.poll(files, { timeout: 10_000 }).toEqual([{ first: 1, last: 1, ids: ["a"] }]);
+  await expect.poll(files).toEqual([{ first: 1, last: 1, ids: ["a"] }]);
   await post(["b"]);
-  await expect.poll(async () => (await files()).length, { timeout: 10_000 }).toBe(2);
+  await expect.poll(async () => (await files()).length).toBe(2);
 });
 test("a shard whose storage is lost goes on after the numbers of its files", async () => {
   const shard = await shardOf("ann");

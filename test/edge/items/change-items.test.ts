@@ -195,7 +195,7 @@ test("while the bucket is away a change is durable, and in effect once it is bac
   await edge.itemsAlarm(`acme/${model}`); // fails, and will be repeated
   expect(countOf((await headOf())!.ids)).toBe(1);
   await edge.inject(undefined);
-  await expect.poll(async () => countOf((await headOf())!.ids), { timeout: 10_000 }).toBe(2);
+  await expect.poll(async () => countOf((await headOf())!.ids)).toBe(2);
   expect(await list({})).not.toContain("i2");
   expect(edge.log.join()).toContain("item_changes_not_written");
 });
@@ -213,7 +213,7 @@ test.each(["error", "hang"] as const)("an object's %s is a 503, and ranking goes
 test("changes of many writers at once are all kept", async () => {
   const prices = Array.from({ length: 8 }, (_, i) => ({ item_id: `i${i}`, attributes: { price: 100 + i } }));
   await Promise.all(prices.map((one) => changed(one)));
-  await expect.poll(async () => countOf((await headOf())!.ids), { timeout: 10_000 }).toBe(8);
+  await expect.poll(async () => countOf((await headOf())!.ids)).toBe(8);
   expect(await list({ retrieval: { price: { $gte: 100 } } })).toHaveLength(8);
   const { ids } = (await headOf())!;
   expect(Array.from({ length: 8 }, (_, row) => stringAt(ids, row)).sort()).toEqual(

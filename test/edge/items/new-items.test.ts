@@ -33,7 +33,7 @@ const textOf = async (body: object, call?: string) => (await answerOf(body, call
 const list = async (body: object, call?: string) => JSON.parse(await textOf(body, call)) as string[];
 const view = async (id: string) => (await edge.call(pathOf(`/${id}`))).json();
 const untilLive = (version: string) =>
-  expect.poll(async () => (await answerOf({})).headers.get("x-model-version"), { timeout: 15_000 }).toBe(version);
+  expect.poll(async () => (await answerOf({})).headers.get("x-model-version")).toBe(version);
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
 const LAMP = { item_id: "lamp", attributes: { category: "shoes", price: 5 } };
 const ADDED = { changed: 1, ignored: 0, new: 1, placed: "after_training" };

@@ -124,7 +124,7 @@ describe("create", () => {
     const first = await harness.create("made-twice", "publish v1", { headers });
     await harness.call("DELETE", "/v0/models/made-twice");
     const isGone = async () => (await harness.call("GET", "/v0/models/made-twice")).status === 404;
-    await expect.poll(isGone, { timeout: 10_000 }).toBe(true);
+    await expect.poll(isGone).toBe(true);
     const again = await harness.create("made-twice", "publish v1", { headers });
     expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([201, null]);
     expect(again.body.created_at).not.toBe(first.body.created_at);
