@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import { constants, gunzipSync, zstdDecompressSync } from "node:zlib";
+import { constants, createGunzip, createZstdDecompress, gunzipSync, zstdDecompressSync } from "node:zlib";
 import type { SourceFile } from "./files.ts";
 
 const SAMPLE_BYTES = 1 << 20;
@@ -10,6 +10,9 @@ const DECOMPRESS = {
   gzip: (bytes: Buffer) => gunzipSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength }),
   zstd: (bytes: Buffer) => zstdDecompressSync(bytes, { finishFlush: constants.ZSTD_e_flush, maxOutputLength }),
 } as const;
+
+/** Streams that decompress a whole file. */
+export const DECOMPRESSORS = { gzip: createGunzip, zstd: createZstdDecompress } as const;
 
 type Beginning = {
   readonly bytes: Buffer;

@@ -6,8 +6,8 @@ import { type BigIntStats, constants } from "node:fs";
 import { type FileHandle, open, realpath, stat } from "node:fs/promises";
 import { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { createGunzip, createZstdDecompress } from "node:zlib";
 import { StageError } from "../../../stage/stage-error.ts";
+import { DECOMPRESSORS } from "../duckdb/file-beginning.ts";
 import type { SourceFile } from "../duckdb/files.ts";
 import { sourceError } from "../source-error.ts";
 
@@ -92,7 +92,7 @@ async function endOf(handle: FileHandle, size: bigint): Promise<Buffer> {
  */
 export async function verifyCompressed(file: OpenFile, signal: AbortSignal): Promise<void> {
   if (file.compression === "none") return;
-  const decompress = file.compression === "gzip" ? createGunzip() : createZstdDecompress();
+  const decompress = DECOMPRESSORS[file.compression]();
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const bytes = file.handle.createReadStream({ start: 0, autoClose: false });
   try {
