@@ -4,7 +4,6 @@ import { cors } from "hono/cors";
 import { REQUEST_ID } from "../shared/api.ts";
 import { clipped } from "../shared/clipped.ts";
 import { Problem } from "../shared/problem.ts";
-import { PRODUCT_VERSION } from "../shared/product.ts";
 import { traceIdIn } from "../shared/trace-parent.ts";
 import { batchFile } from "./batch-file-route.ts";
 import { docsPage } from "./docs/page.ts";
@@ -14,6 +13,7 @@ import { postEvents, viewUserEvents } from "./events/events-route.ts";
 import { mergeUsers } from "./events/merge-route.ts";
 import { changeExperiment, viewExperiment } from "./experiment-route.ts";
 import { manage } from "./forward.ts";
+import { live, ready, viewHealth } from "./health-route.ts";
 import { createIsolate, type EdgeEnv, type Isolate } from "./isolate.ts";
 import { changeItems } from "./items/change-items.ts";
 import { listItems, viewItem } from "./items/read-items.ts";
@@ -46,6 +46,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   listItems,
   viewItem,
   viewLive,
+  viewHealth,
   viewExperiment,
   putExperiment: changeExperiment,
   endExperiment: changeExperiment,
@@ -88,6 +89,7 @@ export function createApp(loader: VersionLoader, cache?: ObjectCache): Hono<Edge
   app.use("/v0/users/*", authenticate);
   app.use("/v0/events", authenticate);
   app.use("/v0/live", authenticate);
+  app.use("/v0/health", authenticate);
   for (const [path, methods] of Object.entries(ROUTES))
     for (const [method, handler] of Object.entries(methods)) app.on(method, path, handler);
   for (const [path, methods] of Object.entries(ROUTES))
@@ -189,24 +191,6 @@ async function limitRate(c: Context<EdgeEnv>, limiter: RateLimit | undefined, ke
   );
   if (isWithin === false)
     throw new Problem("rate_limited", `${reason} within ${seconds} seconds.`, { retryAfterSeconds: seconds });
-}
-
-/** The Worker runs. */
-function live(c: Context<EdgeEnv>): Response {
-  return c.json({ status: "live", version: PRODUCT_VERSION });
-}
-
-/** The bucket answers, so ranking can work. */
-async function ready(c: Context<EdgeEnv>): Promise<Response> {
-  const { readiness, reader } = c.get("isolate");
-  const isAnswering = () =>
-    reader.changed("health", { etag: null, bytesMax: Infinity }).then(
-      () => true, // the object need not exist
-      () => false,
-    );
-  if (await readiness.get("bucket", isAnswering, c.get("access")))
-    return c.json({ status: "ready", version: PRODUCT_VERSION });
-  throw new Problem("artifact_unavailable", "The models' bucket does not answer.", { retryAfterSeconds: 2 });
 }
 
 function openApi(c: Context<EdgeEnv>): Response {

@@ -12,6 +12,7 @@ import {
 } from "../shared/api.ts";
 import { EVENTS_BODY_BYTES_MAX, EventsBody } from "../shared/events/event.ts";
 import { PERSON_IDS_MAX } from "../shared/events/merges.ts";
+import { HealthReport } from "../shared/health.ts";
 import {
   BASKET_MAX,
   BASKET_MEANING,
@@ -206,6 +207,16 @@ export const CALLS: readonly Call[] = [
     scope: "manage",
     answers: [answer(200, Live, "The last hour.")],
     problems: ["unknown_field", "events_unavailable"],
+  },
+  {
+    ...at("get", "/v0/health", "viewHealth"),
+    summary: "Says what is wrong or will soon be, and what to do about it",
+    description:
+      "Each finding is `ok`, a `warning` or a `fault`, and has a remedy unless it is ok. It is what `npm run doctor` says, as far as a " +
+      "running service can look at itself. A trainer that is away is a finding, too.",
+    scope: "manage",
+    answers: [answer(200, HealthReport, "All findings, also those that are ok.")],
+    problems: ["unknown_field", "rate_limited"],
   },
   ...ITEM_CALLS,
   ...EXPERIMENT_CALLS,

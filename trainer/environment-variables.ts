@@ -78,6 +78,7 @@ export const SettingsSchema = StoreSchema.extend({
   SHORTLIST_BACKUP_HOURS: integer(0, 8760, 24),
   FORWARD_SECRET: z.string().min(32, "must have at least 32 characters, the same as at the edge"),
   SHORTLIST_EDGE_URL: httpUrl,
+  SHORTLIST_OPERATOR: CustomerId.optional(),
   SHORTLIST_EGRESS_ADDRESSES: list.default([]),
   SHORTLIST_CONCURRENCY: integer(1, 64, 1),
   SHORTLIST_CUSTOMER_MODELS: integer(1, 100_000, 100),

@@ -65,6 +65,10 @@ export function readSettings(environment: Environment = process.env) {
     port: values.SHORTLIST_TRAINER_PORT,
     /** Null: an embedded Postgres in the state folder. */
     databaseUrl: values.DATABASE_URL ?? null,
+    /** The customer whose keys also see what concerns the operator; undefined: nobody's. */
+    operator: values.SHORTLIST_OPERATOR,
+    /** Addresses that customers' firewalls let through. */
+    egressAddresses: values.SHORTLIST_EGRESS_ADDRESSES,
     /** Hours between two backups; 0: none. */
     backupHours: values.SHORTLIST_BACKUP_HOURS,
     /** Undefined: no metrics. */

@@ -371,6 +371,10 @@ class Shortlist:
         """What happened in the last hour, minute by minute."""
         return self.call("GET", "/v0/live")
 
+    def view_health(self) -> Json:
+        """What is wrong or will soon be, with remedies."""
+        return self.call("GET", "/v0/health")
+
     def merge_users(self, user_id: Id, from_: Id) -> Json:
         """Says that two ids are one person: the events of `from_` count as the user's from the next call on, for good."""
         return self.call("POST", f"/v0/users/{quote(str(user_id), safe='')}/merge", {"from": from_})

@@ -171,6 +171,11 @@ export class Shortlist extends PageClient {
     return this.call("GET", "/v0/live", options);
   }
 
+  /** What is wrong or will soon be, with remedies. */
+  viewHealth(options?: CallOptions): Promise<api.HealthReport> {
+    return this.call("GET", "/v0/health", options);
+  }
+
   /** Erases a user from all models, for good. */
   eraseUser(userId: string | number, options?: CallOptions): Promise<api.ErasedUser> {
     return this.call("POST", "/v0/users/erase", { ...options, body: { user_id: userId } });

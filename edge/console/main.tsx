@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { CreatePage } from "./create.tsx";
+import { HealthPage } from "./health.tsx";
 import { LivePage } from "./live.tsx";
 import { ModelPage } from "./model.tsx";
 import { ModelsPage } from "./models.tsx";
@@ -25,6 +26,7 @@ function Console() {
         </a>
         <nav aria-label="Console">
           {apiKey.value && <a href="#/live">Live</a>}
+          {apiKey.value && <a href="#/health">Health</a>}
           <a href="/v0/docs">API</a>
           {apiKey.value && (
             <button type="button" class="plain" onClick={signOut}>
@@ -43,6 +45,7 @@ function Console() {
 function Page({ steps: [room, name, part, item] }: { steps: readonly string[] }) {
   if (room === undefined) return <ModelsPage />;
   if (room === "live") return <LivePage />;
+  if (room === "health") return <HealthPage />;
   if (room === "create") return <CreatePage />;
   if (room === "models" && name !== undefined)
     return <ModelPage key={name} name={name} part={part ?? ""} item={item} />;

@@ -82,6 +82,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   mergeUsers: { path: { user_id: "u17" }, body: { from: "anonymous-7" }, method: "mergeUsers" },
   eraseUser: { path: { user_id: "u17" }, method: "eraseUser" },
   eraseGivenUser: { body: { user_id: "u17" } },
+  viewHealth: { method: "viewHealth" },
   viewLive: { method: "viewLive" },
   live: {},
   ready: {},

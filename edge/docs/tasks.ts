@@ -57,8 +57,8 @@ export const TASKS: readonly Task[] = [
   },
   {
     name: "Watch the service",
-    introduction: "What happened in the last hour, and calls for monitors, which need no key.",
-    calls: ["viewLive", "live", "ready"],
+    introduction: "What is wrong, what happened in the last hour, and calls for monitors, which need no key.",
+    calls: ["viewHealth", "viewLive", "live", "ready"],
   },
 ];
 

@@ -165,6 +165,10 @@ export class EventShard extends DurableObject<Bindings> implements ShardRpc {
     return this.#minutes.from(fromMinute);
   }
 
+  async newestAt(): Promise<number> {
+    return this.#tables.numberIn("SELECT MAX(at) AS value FROM (SELECT at FROM batches ORDER BY seq DESC LIMIT 1)");
+  }
+
   async addCalls(minutes: readonly CallMinute[]): Promise<void> {
     this.ctx.storage.transactionSync(() => addCalls(this.#tables, minutes));
   }

@@ -100,6 +100,8 @@ export type ShardRpc = {
   exposures(salt: string, stepMs: number): Promise<ExposureCount[]>;
   /** The shard's events from a minute on. */
   liveCounts(fromMinute: number): Promise<LiveCounts>;
+  /** When the newest stored event arrived, in epoch milliseconds; 0 without one. */
+  newestAt(): Promise<number>;
   /** Adds the calls that an isolate has counted. */
   addCalls(minutes: readonly CallMinute[]): Promise<void>;
   /** The calls of all isolates from a minute on. */

@@ -114,6 +114,7 @@ test(`${REQUESTS} random requests: no undocumented status, type, body or header`
   await succeeds("viewItem", "GET", "/v0/models/texts/items/it1");
   await succeeds("changeItems", "PATCH", "/v0/models/texts/items", { items: [{ item_id: "it1", hidden: false }] });
   await succeeds("viewLive", "GET", "/v0/live");
+  await succeeds("viewHealth", "GET", "/v0/health");
   await succeeds("rankByQuery", "GET", "/v0/models/texts/rank?user_id=ann&limit=3");
   await succeeds("rankByBody", "POST", "/v0/models/texts/rank", { user_id: "ann", limit: 3 });
   await succeeds("similarByQuery", "GET", "/v0/models/texts/similar_items?item_id=it1&return=scores,metadata,reasons");

@@ -76,7 +76,7 @@ test("all calls but those of monitors need a key, operation ids are distinct, an
     Object.values(all).map((one) => ({ path, one })),
   );
   for (const { path, one } of operations)
-    expect(one.security.length).toBe(/^\/v0\/(models|users|events|live)/.test(path) ? 1 : 0);
+    expect(one.security.length).toBe(/^\/v0\/(models|users|events|live|health)/.test(path) ? 1 : 0);
   expect(new Set(operations.map(({ one }) => one.operationId)).size).toBe(operations.length);
   expect(document.servers).toEqual([{ url: "/" }]);
 });

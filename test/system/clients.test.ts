@@ -101,6 +101,7 @@ test("the TypeScript client makes every call", { timeout: TIMEOUT }, async () =>
   await client.events({ user_id: "u4", item_id: "i3", type: "view" });
   expect((await client.viewUserEvents("u4")).events).toMatchObject([{ item_id: "i3", type: "view" }]);
   expect((await client.viewLive()).newest_events).toMatchObject([{ user_id: "u4", item_id: "i3", type: "view" }]);
+  expect((await client.viewHealth()).findings).toContainEqual(expect.objectContaining({ name: "events", state: "ok" }));
 
   expect(await client.mergeUsers("known", "u4")).toEqual({ user_id: "known", from: "u4", changed: true });
   expect((await client.viewUserEvents("known")).events).toMatchObject([{ item_id: "i3" }]);

@@ -16,6 +16,7 @@ const NAMES = [
   "SHORTLIST_EDGE_URL",
   "TRAINER_URL",
   "SHORTLIST_API_KEY",
+  "SHORTLIST_OPERATOR",
 ] as const;
 type Name = (typeof NAMES)[number];
 export type DeployValues = Readonly<Partial<Record<Name, string | undefined>>>;

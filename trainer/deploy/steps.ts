@@ -195,7 +195,7 @@ const key: Step = {
       try {
         const scopes = ["rank", "events", "manage"] as const;
         const issued = await issueKey(store, { customer, scopes, expiresAtMs: null, nowMs, random });
-        await file.change({ SHORTLIST_API_KEY: issued.key });
+        await file.change({ SHORTLIST_API_KEY: issued.key, SHORTLIST_OPERATOR: customer });
         return `issued ${issued.record.key_id} to ${customer}; the key is in ${file.path}`;
       } catch (error) {
         // R2 learns of a new token after some seconds.

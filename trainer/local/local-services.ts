@@ -61,6 +61,7 @@ export async function startServices({ state, folders, ...options }: ServiceOptio
       SHORTLIST_TRAINER_PORT: String(trainerPort),
       SHORTLIST_EDGE_URL: edgeUrl,
       SHORTLIST_FILE_ROOTS: JSON.stringify({ [LOCAL_CUSTOMER]: folders }),
+      SHORTLIST_OPERATOR: LOCAL_CUSTOMER,
       DATABASE_URL: "",
     },
   });

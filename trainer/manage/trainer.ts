@@ -4,8 +4,10 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { type Settings, SettingsError } from "../settings.ts";
+import { healthReporter } from "./health/health-report.ts";
 import { managementApp } from "./http/app.ts";
 import { callLimit, forwardVerifier, memoryNonces } from "./http/forwarded.ts";
+import { healthRoute } from "./http/health-route.ts";
 import { modelRoutes } from "./http/models-route.ts";
 import { userRoutes } from "./http/users-route.ts";
 import { startRemovals } from "./models/remove-model.ts";
@@ -111,6 +113,7 @@ async function open(given: TrainerParts, closing: ClosingStep[]): Promise<Opened
         evaluations: evaluations(),
       }),
       ...userRoutes(erasures, nowMs),
+      healthRoute(healthReporter({ ...services, settings })),
     ],
     backUp: () => backUp(undefined, { database, registry: services.registry, store, nowMs }),
     onNewItems: services.extensions.watch,

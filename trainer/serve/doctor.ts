@@ -3,29 +3,23 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { styleText } from "node:util";
 import { z } from "zod";
+import type { Finding } from "../../shared/health.ts";
 import { type CommandLine, type Result, runCommand } from "../command-line.ts";
-import { lockState, StateLockedError } from "../manage/state-lock.ts";
-import { readKeySettings, readSettings, type StoreAccess } from "../settings.ts";
-import { s3Store } from "../store/s3-store.ts";
 import {
   type Check,
-  type Checked,
-  checkBackup,
-  checkBucket,
-  checkClock,
   checkDisk,
   checkFolders,
   checkHealth,
   checkMemory,
-  checkModels,
   checkNode,
-  checkPort,
-  checkSecrets,
   checkVersion,
-  checkVersions,
   runChecks,
-} from "./checks.ts";
-import { checkCertificate, checkConditions, checkCredentials, checkEgress, checkKeys } from "./expiry-checks.ts";
+} from "../manage/health/checks.ts";
+import { checkCertificate, checkConditions, checkKeys } from "../manage/health/expiry-checks.ts";
+import { bucketChecks, operatorChecks } from "../manage/health/operator-checks.ts";
+import { lockState, StateLockedError } from "../manage/state-lock.ts";
+import { readSettings } from "../settings.ts";
+import { checkModels, checkPort, checkSecrets, checkVersions } from "./checks.ts";
 import { placesIn, readServeSettings, type ServeSettings } from "./serve-settings.ts";
 import { bucketAccess, bucketOf, trainerUrlOf } from "./service-parts.ts";
 
@@ -55,27 +49,21 @@ async function examine(dir: string | undefined): Promise<Result> {
 
 const MARKS = { ok: ["green", "ok     "], warning: ["yellow", "warning"], fault: ["red", "FAULT  "] } as const;
 /** Coloured on a terminal, unless NO_COLOR is set. */
-const mark = (state: Checked["state"]) => styleText(MARKS[state][0], MARKS[state][1], { stream: process.stdout });
-const lineOf = ({ state, name, finding, remedy }: Checked) =>
+const mark = (state: Finding["state"]) => styleText(MARKS[state][0], MARKS[state][1], { stream: process.stdout });
+const lineOf = ({ state, name, finding, remedy }: Finding) =>
   `${mark(state)}  ${name}: ${finding}${remedy ? `\n         → ${remedy}` : ""}`;
 
 function checksOfTrainer(): Check[] {
-  const { store, stateDirectory, runs, edgeUrl, backupHours, host, port } = readSettings();
+  const settings = readSettings();
+  const { store, edgeUrl, host, port } = settings;
   const trainer = `http://${host === "0.0.0.0" ? "127.0.0.1" : host}:${port}`;
   const apiKey = process.env.SHORTLIST_API_KEY;
   return [
-    checkVersion,
-    checkNode,
-    checkMemory(runs.memoryMbMax),
-    checkDisk(stateDirectory, runs.diskReserveBytes),
-    ...bucketChecksOf(store, backupHours),
-    checkCredentials(store),
-    checkHealth("edge", edgeUrl),
+    ...operatorChecks(settings, Date.now),
+    checkConditions(store),
     checkHealth("trainer", trainer),
     checkVersions({ edge: edgeUrl, trainer }),
     ...(apiKey ? [checkModels({ edgeUrl, apiKey, keyPlace: "SHORTLIST_API_KEY" }, Date.now)] : []),
-    checkCertificate(edgeUrl, Date.now),
-    checkEgress(edgeUrl, readKeySettings().egressAddresses),
   ];
 }
 
@@ -95,7 +83,7 @@ async function checksOfService(dir: string): Promise<Check[]> {
     checkSecrets(places.settings),
     checkFolders(settings.data_roots),
     checkPort(settings.port, isRunning === true),
-    ...bucketChecks(dir, settings),
+    ...checksOfBucket(dir, settings),
   ];
   if (isRunning !== true) return [...checks, { name: "service", run: async () => NOT_RUNNING }];
   const trainer = await trainerUrlOf(dir);
@@ -116,19 +104,11 @@ const publicChecks = (url: string) => [checkHealth("public address", url), check
 const NOT_RUNNING = { state: "warning", finding: "does not run", remedy: "npm run serve -- --dir DIR" } as const;
 
 /** Objects on the disk have neither credentials nor a clock of their own. */
-function bucketChecks(dir: string, settings: ServeSettings): Check[] {
+function checksOfBucket(dir: string, settings: ServeSettings): Check[] {
   const access = bucketAccess(settings);
   if (access === undefined) return [checkKeys(bucketOf(dir, settings), Date.now)];
   const hours = Number(settings.environment.SHORTLIST_BACKUP_HOURS ?? DEFAULTS.backupHours);
-  return bucketChecksOf(access, hours);
+  return [...bucketChecks(access, hours, Date.now), checkConditions(access)];
 }
-
-const bucketChecksOf = (access: StoreAccess, backupHours: number): Check[] => [
-  checkBucket(access),
-  checkClock(access.endpoint, Date.now),
-  checkConditions(access),
-  checkBackup(access, backupHours, Date.now),
-  checkKeys(s3Store({ ...access, attempts: 1 }), Date.now),
-];
 
 await runCommand(DOCTOR, ({ flags }) => examine(flags.dir));

@@ -183,6 +183,7 @@ function trainerProgram(
       PATH: process.env.PATH,
       HOME: process.env.HOME,
       SHORTLIST_FILE_ROOTS: JSON.stringify({ [customer]: data_roots }),
+      SHORTLIST_OPERATOR: customer,
       ...Object.fromEntries(given),
       FORWARD_SECRET: settings.forward_secret,
       SHORTLIST_EDGE_URL: urlOf(settings),

@@ -60,14 +60,16 @@ export async function issueKey(store: ObjectStore, request: KeyRequest): Promise
 }
 
 /** Every key ever issued to a customer, by key id. */
-export async function listKeys(store: ObjectStore, customer: string): Promise<KeyRecord[]> {
-  const records: KeyRecord[] = [];
+export const listKeys = (store: ObjectStore, customer: string): Promise<KeyRecord[]> =>
+  Array.fromAsync(keysOf(store, customer));
+
+/** As `listKeys`, one after the other. */
+export async function* keysOf(store: ObjectStore, customer: string): AsyncGenerator<KeyRecord> {
   for await (const { key } of store.list(`customers/${customer}/keys/`)) {
     const reference = await read(store, key, KeyReference);
     const record = reference && (await read(store, keyRecordKey(reference.sha256), KeyRecord));
-    if (record) records.push(record);
+    if (record) yield record;
   }
-  return records;
 }
 
 /** Names of the customers that have a key or a record, in order. */

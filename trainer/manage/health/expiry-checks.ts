@@ -1,39 +1,52 @@
 /** What `npm run doctor` says about things that work today and will soon fail: keys, certificates, credentials, conditions, addresses. */
 import { once } from "node:events";
 import { connect } from "node:tls";
-import { KeyRecord } from "../../shared/key-record.ts";
-import type { StoreAccess } from "../settings.ts";
-import { type ObjectStore, storedJson } from "../store/object-store.ts";
-import { s3Store } from "../store/s3-store.ts";
-import { type Check, fault, ok, warning } from "./checks.ts";
+import { type Found, fault, ok, warning } from "../../../shared/health.ts";
+import { KeyRecord } from "../../../shared/key-record.ts";
+import type { StoreAccess } from "../../settings.ts";
+import { type ObjectStore, storedJson } from "../../store/object-store.ts";
+import { s3Store } from "../../store/s3-store.ts";
+import type { Check } from "./checks.ts";
 
 const DAY_MS = 86_400_000;
-const SOON_MS = 14 * DAY_MS;
+export const SOON_MS = 14 * DAY_MS;
 /** Keys that are looked at. */
 const KEYS_MAX = 500;
 const PROBE_KEY = "doctor/write-test";
 
+/** The keys of all customers. */
 export const checkKeys = (store: ObjectStore, nowMs: () => number): Check => ({
   name: "api keys",
-  run: async (signal) => {
-    let count = 0;
-    for await (const { key } of store.list("keys/")) {
-      signal.throwIfAborted();
-      if (++count > KEYS_MAX) break;
-      const found = await store.get(key);
-      const record = KeyRecord.safeParse(found && storedJson(found.bytes));
-      if (!record.success || record.data.revoked_at !== null || record.data.expires_at === null) continue;
-      const { key_id, customer, expires_at } = record.data;
-      const leftMs = Date.parse(expires_at) - nowMs();
-      if (leftMs > 0 && leftMs < SOON_MS)
-        return warning(
-          `the key ${key_id} of ${customer} expires at ${expires_at}`,
-          `Issue another (npm run keys -- issue --customer ${customer}), and replace it where it is used.`,
-        );
-    }
-    return ok("none expires within 14 days");
-  },
+  run: (signal) => expiryFinding(allKeys(store), { signal, nowMs: nowMs() }),
 });
+
+/** Whether one of the first keys expires soon. */
+export async function expiryFinding(
+  keys: AsyncIterable<KeyRecord>,
+  { signal, nowMs }: { readonly signal: AbortSignal; readonly nowMs: number },
+): Promise<Found> {
+  let count = 0;
+  for await (const { key_id, customer, expires_at, revoked_at } of keys) {
+    signal.throwIfAborted();
+    if (++count > KEYS_MAX) break;
+    if (revoked_at !== null || expires_at === null) continue;
+    const leftMs = Date.parse(expires_at) - nowMs;
+    if (leftMs > 0 && leftMs < SOON_MS)
+      return warning(
+        `the key ${key_id} of ${customer} expires at ${expires_at}`,
+        `Issue another (npm run keys -- issue --customer ${customer}), and replace it where it is used.`,
+      );
+  }
+  return ok("none expires within 14 days");
+}
+
+async function* allKeys(store: ObjectStore): AsyncGenerator<KeyRecord> {
+  for await (const { key } of store.list("keys/")) {
+    const found = await store.get(key);
+    const record = KeyRecord.safeParse(found && storedJson(found.bytes));
+    if (record.success) yield record.data;
+  }
+}
 
 /** The certificate of the address that callers use. */
 export const checkCertificate = (url: string, nowMs: () => number): Check => ({

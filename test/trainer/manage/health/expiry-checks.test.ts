@@ -5,17 +5,17 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { type Check, runChecks } from "../../../trainer/serve/checks.ts";
+import { type Check, runChecks } from "../../../../trainer/manage/health/checks.ts";
 import {
   checkCertificate,
   checkConditions,
   checkCredentials,
   checkEgress,
   checkKeys,
-} from "../../../trainer/serve/expiry-checks.ts";
-import { issueKey, revokeKey } from "../../../trainer/store/key-store.ts";
-import { makeCertificates } from "../../fixtures/certificates.ts";
-import { memoryStore } from "../../fixtures/memory-store.ts";
+} from "../../../../trainer/manage/health/expiry-checks.ts";
+import { issueKey, revokeKey } from "../../../../trainer/store/key-store.ts";
+import { makeCertificates } from "../../../fixtures/certificates.ts";
+import { memoryStore } from "../../../fixtures/memory-store.ts";
 
 const DAY_MS = 86_400_000;
 const closing: (() => void)[] = [];
