@@ -148,6 +148,12 @@ test("a service keeps what it has answered over kill -9, and over a backup into 
   });
   expect(found.code).toBe(0);
 
+  const { findings, operator } = (await call(key, "/v0/health")).body;
+  const stateOf = (list: readonly { name: string; state: string }[], name: string) =>
+    list.find((one) => one.name === name)?.state;
+  expect([stateOf(findings, "events"), stateOf(findings, "release")]).toEqual(["ok", "ok"]);
+  for (const name of ["bucket", "data folders", "edge"]) expect(stateOf(operator, name)).toBe("ok");
+
   const backup = await runToEnd("backup-cli", "backup", "--dir", dir("one"), "--to", join(folder, "saved.tgz"));
   expect(backup).toMatchObject({ code: 0 });
   expect((await stat(join(folder, "saved.tgz"))).mode & 0o077).toBe(0);
