@@ -93,10 +93,9 @@ async function stageFromSources(staging: Staging, users: "all" | { readonly sour
       const id =
         first && idExpression(first.sql, first.type, idReading("user", isEvents ? EVENTS_SCHEMA : spec.schema));
       if (id === undefined) continue;
-      const text = id.text.replaceAll(/\bkey\b/g, () => `(${id.key})`);
       await runStaged(
         staging,
-        `INSERT INTO found_ids SELECT DISTINCT ${text} FROM ${table.name} WHERE (${id.reason}) IS NULL`,
+        `INSERT INTO found_ids SELECT DISTINCT ${id.text(id.key)} FROM ${table.name} WHERE (${id.reason}) IS NULL`,
       );
       await runStaged(staging, `DROP TABLE ${table.name}`);
     }

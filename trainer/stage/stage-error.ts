@@ -16,3 +16,9 @@ export class StageError extends Error {
     this.retryable = options.retryable ?? false;
   }
 }
+
+/** An error of the customer's data, which stays until they change. */
+export const checkingError = (code: string, message: string): StageError => new StageError("checking", code, message);
+
+export const hasCode = (error: unknown, ...codes: readonly string[]): error is StageError =>
+  error instanceof StageError && codes.includes(error.code);

@@ -28,7 +28,7 @@ import {
 import { readInteractions } from "../../read/dataset/read-interactions.ts";
 import { unreadableOf } from "../../read/dataset/stage-query.ts";
 import { openStaging, runStaged, type Staging, stageRows } from "../../read/dataset/staging.ts";
-import type { IdExpression } from "../../read/rules/id-expression.ts";
+import { ofText } from "../../read/rules/id-expression.ts";
 import { countRejected, describeRejected } from "../../read/rules/reject-reasons.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { plainTable } from "./list-file.ts";
@@ -220,13 +220,12 @@ async function stageInteractions(
   const { label: positive } = schema.interaction;
   const report = { rows: rows.rows + countRejected(unreadable), rejected, rejectedFractionMax: REJECTED_FRACTION_MAX };
   checkRows({ ...report, label: positive });
-  const text = (key: IdExpression, column: string) => key.text.replaceAll(/\bkey\b/g, column);
   await runStaged(
     staging,
-    `CREATE TABLE ${part}_rows AS SELECT row, ${text(checked.userKey, "accepted.user_id")} AS user_id,
-     ${text(checked.itemKey, "accepted.item_id")} AS item_id, seconds, positive, rating FROM ${checked.acceptedSql} accepted`,
+    `CREATE TABLE ${part}_rows AS SELECT row, ${checked.userKey.text("accepted.user_id")} AS user_id,
+     ${checked.itemKey.text("accepted.item_id")} AS item_id, seconds, positive, rating FROM ${checked.acceptedSql} accepted`,
   );
-  const ofText = { userKey: { ...checked.userKey, text: "key" }, itemKey: { ...checked.itemKey, text: "key" } };
+  const keys = { userKey: ofText(checked.userKey), itemKey: ofText(checked.itemKey) };
   const events = guessEventColumn(table.columns.filter((name) => ![user, item, time].includes(name)));
   const lacks = (column: string | null) => column !== null && !has(column);
   const warnings = [
@@ -240,7 +239,7 @@ async function stageInteractions(
     ...describeRejected(rejected).map((reason) => `rows left out: ${reason}`),
   ];
   return {
-    checked: { ...checked, ...ofText, acceptedSql: `${part}_rows` },
+    checked: { ...checked, ...keys, acceptedSql: `${part}_rows` },
     rejected: countRejected(rejected),
     warnings: warnings.map((warning) => `${table.path}: ${warning}`),
   };

@@ -13,6 +13,11 @@ export const transient = (code: string, message: string): Explanation => ({ code
 export const sourceError = ({ code, message, retryable = false }: Explanation, cause?: unknown): StageError =>
   new StageError("fetching", code, message, { cause, retryable });
 
+/** Throws the error of a source that the customer has to change. */
+export function failSource(code: string, message: string): never {
+  throw sourceError({ code, message });
+}
+
 export const timeoutError = (seconds: number): StageError =>
   sourceError({
     code: "source_timeout",

@@ -1,6 +1,6 @@
 import type { ItemIdType } from "../../../shared/ids.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
-import { StageError } from "../../stage/stage-error.ts";
+import { checkingError } from "../../stage/stage-error.ts";
 import { idReading } from "../rules/dialect.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
 import { type IdExpression, idExpression } from "../rules/id-expression.ts";
@@ -83,8 +83,7 @@ function rulesOf({ columns }: StagedTable, schema: ModelSchema) {
   const [userColumn, itemColumn, timeColumn, labelColumn, sessionColumn] = columns;
   const refuse = (index: number, meaning: string): never => {
     const { name, type } = columns[index]!;
-    throw new StageError(
-      "checking",
+    throw checkingError(
       "unsupported_column_type",
       `The column ${JSON.stringify(name)} has the type ${type}, which cannot be ${meaning}; convert it in the query`,
     );

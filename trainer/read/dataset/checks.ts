@@ -1,5 +1,5 @@
 import type { Label } from "../../../shared/label.ts";
-import { StageError } from "../../stage/stage-error.ts";
+import { checkingError } from "../../stage/stage-error.ts";
 import { countRejected, describeRejected, type Rejected } from "../rules/reject-reasons.ts";
 import type { Interactions } from "./dataset.ts";
 
@@ -142,5 +142,5 @@ export function interactionWarnings(
 const percent = (fraction: number) => `${Math.round(fraction * 1000) / 10} %`;
 
 function fail(code: string, message: string): never {
-  throw new StageError("checking", code, message);
+  throw checkingError(code, message);
 }

@@ -20,7 +20,7 @@ import {
   timesOf,
   trimmed,
 } from "./attribute-column.ts";
-import { areNested, areVectors, NESTED } from "./list-kinds.ts";
+import { NESTED, whyNoList } from "./list-kinds.ts";
 import { isPlaceStruct } from "./place-text.ts";
 import { readRow } from "./staging.ts";
 import { textSuggestion } from "./suggest-text.ts";
@@ -109,7 +109,7 @@ async function plainSuggestion(place: Place, column: Column): Promise<Suggestion
     type instanceof DuckDBListType && [DuckDBTypeId.LIST, DuckDBTypeId.ARRAY].includes(type.valueType.typeId);
   if (isNested) return NESTED;
   if (!isTextList(type)) return { leftOut: `${type} cannot be an attribute` };
-  return (await areVectors(place, sql)) ?? (await areNested(place, sql)) ?? { type: "CategoryList" };
+  return (await whyNoList(place, sql)) ?? { type: "CategoryList" };
 }
 
 async function hasInexact({ staging, table }: Place, { sql, type }: Column): Promise<boolean> {

@@ -3,7 +3,7 @@ import type { UserId } from "../../../shared/ids.ts";
 import { type ConnectorConfig, EVENTS_QUERY, EVENTS_SCHEMA, type ModelSchema } from "../../../shared/model-spec.ts";
 import { eventTypes, PERSONS, TYPE_LABEL, tableOfPersons } from "../connectors/events/events.ts";
 import { eventValues, idReading } from "../rules/dialect.ts";
-import type { IdExpression } from "../rules/id-expression.ts";
+import { ofText } from "../rules/id-expression.ts";
 import { describeRejected, type Rejected } from "../rules/reject-reasons.ts";
 import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
 import { leaveOutErased } from "./leave-out-erased.ts";
@@ -49,7 +49,7 @@ export async function joinEvents(
   const events = await checkInteractions(staging, table, TYPED_EVENTS, Math.floor(options.nowMs / 1000));
   // Answers have the ids as numbers, so no other id can join them.
   const canJoin = interactions.itemIdType === "integer" ? "regexp_full_match(item_id, '0|-?[1-9][0-9]*')" : "true";
-  const [ownId, itemId] = [textOf(interactions.userKey, "user_id"), textOf(interactions.itemKey, "item_id")];
+  const [ownId, itemId] = [interactions.userKey.text("user_id"), interactions.itemKey.text("item_id")];
   // The ids of events are those of persons already.
   if (options.persons.size > 0) await tableOfPersons(staging.connection, options.persons);
   const userId = options.persons.size > 0 ? "COALESCE(person, own_id)" : ownId;
@@ -73,8 +73,8 @@ export async function joinEvents(
       acceptedSql: `(SELECT row, ${userId} AS user_id, ${itemId} AS item_id, seconds, positive, rating${session("session_id")}
         FROM ${own}
         UNION ALL SELECT row, user_id, item_id, seconds, positive, ${ratingSql(schema)} AS rating${session("NULL")} FROM ${joinable})`,
-      userKey: { ...interactions.userKey, text: "key" },
-      itemKey: { ...interactions.itemKey, text: "key" },
+      userKey: ofText(interactions.userKey),
+      itemKey: ofText(interactions.itemKey),
     },
     itemsSql: `(SELECT DISTINCT item_id AS text FROM ${candidates})`,
     joined: Number(counts.joined),
@@ -82,8 +82,6 @@ export async function joinEvents(
     warnings: [...(refused > 0 ? [notInteger(refused)] : []), ...leftOut(events.rejected)],
   };
 }
-
-const textOf = ({ text }: IdExpression, column: string) => text.replaceAll(/\bkey\b/g, column);
 
 const TYPED_EVENTS: ModelSchema = {
   ...EVENTS_SCHEMA,

@@ -25,7 +25,7 @@ export async function leaveOutErased(
   if (erased === undefined || erased.high.length === 0 || id === undefined) return { table, rows: 0 };
   await stageTexts(staging, { name: "erased_hashes", column: "hash" }, hashesOf(erased));
   const users = `(SELECT DISTINCT ${id.key} AS key FROM ${table.name} WHERE ${userColumn!.sql} IS NOT NULL)`;
-  const hash = `substr(sha256('${erased.salt}' || ${id.text}), 1, 16)`;
+  const hash = `substr(sha256('${erased.salt}' || ${id.text("key")}), 1, 16)`;
   const keys = `(SELECT key FROM ${users} WHERE ${hash} IN (SELECT hash FROM erased_hashes))`;
   const count = `SELECT count(*) AS count FROM ${table.name}`;
   await runStaged(staging, `DELETE FROM ${table.name} WHERE ${id.key} IN ${keys}`);

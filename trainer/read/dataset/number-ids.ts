@@ -17,8 +17,10 @@ export async function numberIds(
   const distinct = (column: string) => `(SELECT DISTINCT ${column} AS key FROM ${acceptedSql})`;
   const run = (sql: string) => runStaged(staging, sql);
   // DuckDB keeps the insertion order, so rowid is the position in the order.
-  await run(`CREATE TABLE users AS SELECT key, ${userKey.text} AS text FROM ${distinct("user_id")} ORDER BY text`);
-  await run(`CREATE TABLE item_texts AS SELECT key, ${itemKey.text} AS text FROM ${distinct("item_id")}`);
+  await run(
+    `CREATE TABLE users AS SELECT key, ${userKey.text("key")} AS text FROM ${distinct("user_id")} ORDER BY text`,
+  );
+  await run(`CREATE TABLE item_texts AS SELECT key, ${itemKey.text("key")} AS text FROM ${distinct("item_id")}`);
   const more = moreItems === null ? "" : `UNION SELECT text FROM ${moreItems}`;
   await run(`CREATE TABLE items AS SELECT text FROM (SELECT text FROM item_texts ${more}) ORDER BY text`);
   await run(`CREATE TABLE item_keys AS

@@ -1,7 +1,7 @@
 /** How places are read from the texts and structs of sources. WKT, GeoJSON and WKB have the longitude first. */
 import { DuckDBStructType, type DuckDBType } from "@duckdb/node-api";
 import { isPlace, type Place, placeInPair } from "../../../shared/place.ts";
-import { LATITUDES, LONGITUDES } from "../rules/place-names.ts";
+import { arePlaceNames, LATITUDES, LONGITUDES } from "../rules/place-names.ts";
 
 const NUMBER = "[+-]?[0-9]+(?:[.][0-9]*)?(?:[eE][+-]?[0-9]+)?";
 /** WGS 84 is 4326; PostGIS writes no number or 0 where none was set. */
@@ -64,8 +64,7 @@ const numberOf = (value: unknown): number =>
 export function isPlaceStruct(type: DuckDBType): boolean {
   if (!(type instanceof DuckDBStructType)) return false;
   const names = type.entryNames.map((name) => name.toLowerCase());
-  const hasAny = (wanted: readonly string[]) => wanted.some((name) => names.includes(name));
-  return (hasAny(LATITUDES) && hasAny(LONGITUDES)) || (hasAny(["type"]) && hasAny(["coordinates"]));
+  return arePlaceNames(names) || (names.includes("type") && names.includes("coordinates"));
 }
 
 const NAMED = `"(?:${[...LATITUDES, ...LONGITUDES].join("|")})"\\s*:\\s*"?${NUMBER}"?\\s*`;

@@ -5,7 +5,7 @@ import { clipped } from "../../../shared/clipped.ts";
 import { INTEGER, type ItemIdType } from "../../../shared/ids.ts";
 import type { AttributeDescription } from "../../../shared/model-record.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
-import { StageError } from "../../stage/stage-error.ts";
+import { checkingError } from "../../stage/stage-error.ts";
 import { identifier } from "../connectors/sql-text.ts";
 import type { IdReading } from "../rules/dialect.ts";
 import { type IdExpression, idExpression } from "../rules/id-expression.ts";
@@ -46,8 +46,7 @@ export function attributeColumns(entity: Entity, available: readonly string[], w
   const missing = [entity.id, ...wanted].filter((name) => !available.includes(name));
   if (missing.length > 0) throw missingColumns(what, missing, available);
   if (wanted.length > QUERY_ATTRIBUTES_MAX)
-    throw new StageError(
-      "checking",
+    throw checkingError(
       "too_many_attributes",
       `The ${what} query has ${wanted.length} attributes; at most ${QUERY_ATTRIBUTES_MAX} can be kept: declare them as features`,
     );
@@ -72,8 +71,7 @@ export async function checkAttributes(
   const [idColumn, ...others] = staged.columns;
   const id = idExpression("c0", idColumn!.type, reading);
   if (id === undefined)
-    throw new StageError(
-      "checking",
+    throw checkingError(
       "unsupported_column_type",
       `The column ${JSON.stringify(idColumn!.name)} of the ${what} query has the type ${idColumn!.type}, which cannot be an id`,
     );
@@ -116,7 +114,7 @@ type KeepOptions = Omit<CheckAttributesOptions, "entity" | "reading"> & { readon
 /** Makes the table `(text, …)` of the last row of each id. */
 async function keepById(staging: Staging, staged: StagedTable, { id, what, idType }: KeepOptions) {
   const table = `${staged.name}_by_id`;
-  const text = id.text.replaceAll(/\bkey\b/g, () => id.key);
+  const text = id.text(id.key);
   const isOther =
     idType === "integer" ? `((${id.reason}) IS NULL AND NOT regexp_full_match(${text}, '${INTEGER.source}'))` : "false";
   await runStaged(

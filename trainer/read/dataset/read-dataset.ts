@@ -1,6 +1,7 @@
 import type { DataSummary } from "../../../shared/model-record.ts";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
-import { StageError } from "../../stage/stage-error.ts";
+import { checkingError } from "../../stage/stage-error.ts";
+import { countByReason } from "../rules/reject-reasons.ts";
 import { spoolUserValues, type UserValueSpool, type ValueSpoolPlace } from "../spool/spool-user-values.ts";
 import type { StagedInteractions } from "./check-interactions.ts";
 import { checkInteractionsUsable, warningsOf } from "./checks.ts";
@@ -50,19 +51,12 @@ export type ReadDataset = {
  * Throws StageError (fetching or checking); the signal's reason when it is aborted.
  */
 export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions): Promise<ReadDataset> {
-  const { memoryMbMax = Number.POSITIVE_INFINITY, workDirectory } = options;
-  const memoryMb = Math.min(options.context.settings.memoryMb, stagingMb(memoryMbMax));
-  const staging = await openStaging({
-    workDirectory,
-    memoryMb,
-    diskBytesMax: options.context.settings.diskBytesMax,
-    signal: options.signal,
-  });
+  const staging = await openStagingOf(options);
   try {
     const staged = await stageSources(staging, spec, options);
     const { progress } = options;
     progress({ detail: "numbering users and items" });
-    checkFits(staged.interactions.accepted, spec.schema.interaction, memoryMbMax);
+    checkFits(staged.interactions.accepted, spec.schema.interaction, options.memoryMbMax);
     await numberIds(staging, staged.interactions, moreItemsSql(staged));
     const aboutIds = await idWarnings(staging, staged.interactions);
     const { interactions, sessions, duplicates } = await collect(staging, staged.interactions, options);
@@ -87,9 +81,7 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
     const summary: DataSummary = {
       ...countsOf(interactions),
       ...(counts.sessions !== undefined && { sessions: counts.sessions }),
-      rejected_rows: Object.fromEntries(
-        Object.entries(staged.report.rejected).map(([reason, { count }]) => [reason, count]),
-      ),
+      rejected_rows: countByReason(staged.report.rejected),
       duplicate_rows: duplicates,
       ...(staged.items && { catalog_items: staged.items.rows, chosen_catalog_items: compared!.chosen }),
       ...(options.erased && { erased_rows: staged.erasedRows }),
@@ -111,6 +103,13 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
   }
 }
 
+/** The staging database of a reading, with the part of its memory that is for staging. */
+export function openStagingOf(options: ReadDatasetOptions): Promise<Staging> {
+  const { workDirectory, memoryMbMax = Number.POSITIVE_INFINITY, context, signal } = options;
+  const { memoryMb, diskBytesMax } = context.settings;
+  return openStaging({ workDirectory, memoryMb: Math.min(memoryMb, stagingMb(memoryMbMax)), diskBytesMax, signal });
+}
+
 const WARNINGS_MAX = 50;
 
 /** SQL of the ids of items that need not have interactions, column `text`. */
@@ -124,11 +123,10 @@ function moreItemsSql({ items, catalog, eventItemsSql }: StagedSources): string 
 }
 
 /** Throws StageError `too_many_interactions` before the arrays are allocated. */
-function checkFits(accepted: number, row: RowShape, memoryMbMax: number): void {
+function checkFits(accepted: number, row: RowShape, memoryMbMax = Number.POSITIVE_INFINITY): void {
   const [neededMb, mb] = [mbOfInteractions(accepted, row), interactionMb(memoryMbMax)];
   if (neededMb <= mb) return;
-  throw new StageError(
-    "checking",
+  throw checkingError(
     "too_many_interactions",
     `${accepted} interactions need ${Math.ceil(neededMb)} MB, and ${Math.floor(mb)} MB of this run's memory are for them; ` +
       "narrow the query, such as to the newest interactions, or give the run more memory",

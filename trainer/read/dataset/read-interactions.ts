@@ -4,8 +4,6 @@ import type { Interactions } from "./dataset.ts";
 import { type Sessions, sessionNumbering } from "./sessions.ts";
 import { readRow, type Staging, streamStaged } from "./staging.ts";
 
-const PROGRESS_EVERY_CHUNKS = 64;
-
 /**
  * Order of a user's interactions of the same second: by a hash of user and item, or in the order of the rows. An order that
  * is the same for many users, such as by item id, would teach models what comes next where times say nothing about it.
@@ -47,13 +45,7 @@ export async function readInteractions(
     hasSessions: staged.hasSessions,
     tieOrder,
   });
-  let rows = 0;
-  let chunks = 0;
-  for await (const chunk of streamStaged(staging, sql)) {
-    collector.add(chunk);
-    rows += chunk.rowCount;
-    if (++chunks % PROGRESS_EVERY_CHUNKS === 0) progress?.(rows);
-  }
+  for await (const chunk of streamStaged(staging, sql, progress)) collector.add(chunk);
   return collector.end();
 }
 

@@ -1,6 +1,6 @@
 import { type ConnectorConfig, connectorOf, type ModelSpec, type Source } from "../../../shared/model-spec.ts";
 import { didYouMean } from "../../../shared/nearest-name.ts";
-import { StageError } from "../../stage/stage-error.ts";
+import { checkingError, type StageError } from "../../stage/stage-error.ts";
 import type { StageProgress } from "../../stage/stage-reporter.ts";
 import { connect } from "../connectors/connect.ts";
 import type {
@@ -134,5 +134,5 @@ export function missingColumns(what: string, missing: readonly string[], availab
       .join(", "),
   );
   const message = `The ${what} query gives no column ${names}; its columns are ${columns}${didYouMean(missing[0]!, available)}`;
-  return new StageError("checking", "missing_column", message);
+  return checkingError("missing_column", message);
 }

@@ -1,15 +1,9 @@
 import type { ErasedUsers } from "../../../shared/erased-users.ts";
 import type { ItemIdType } from "../../../shared/ids.ts";
-import {
-  joinedEventsOf,
-  type ModelSchema,
-  type ModelSpec,
-  type Source,
-  schemaToRead,
-} from "../../../shared/model-spec.ts";
+import { joinedEventsOf, type ModelSchema, type ModelSpec, schemaToRead } from "../../../shared/model-spec.ts";
 import type { StageProgress } from "../../stage/stage-reporter.ts";
 import type { ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
-import { type IdReading, idReading } from "../rules/dialect.ts";
+import { idReading } from "../rules/dialect.ts";
 import { countRejected } from "../rules/reject-reasons.ts";
 import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
 import { checkRows, type RowReport } from "./checks.ts";
@@ -61,7 +55,7 @@ export async function stageSources(
   options: StageSourcesOptions,
 ): Promise<StagedSources> {
   const spec = { ...given, schema: schemaToRead(given) };
-  const { user, item, interaction } = spec.schema;
+  const { interaction } = spec.schema;
   const connectors = options.connectors ?? connectorsOf(spec, options);
   const sourceOptions = { ...options, connectors };
   const stageCatalog = async (query: string) => {
@@ -78,14 +72,8 @@ export async function stageSources(
     const report = { rows, rejected, rejectedFractionMax: options.rejectedFractionMax, label: interaction.label };
     checkRows(report);
     const idType = staged.interactions.itemIdType;
-    const itemSource =
-      item.source &&
-      ({ entity: item, what: "item", source: item.source, idType, reading: idReading("item", spec.schema) } as const);
-    const userSource =
-      user.source &&
-      ({ entity: user, what: "user", source: user.source, reading: idReading("user", spec.schema) } as const);
-    const items = itemSource && (await stageAttributes(staging, itemSource, sourceOptions));
-    const users = userSource && (await stageAttributes(staging, userSource, sourceOptions));
+    const items = await stageAttributes(staging, spec.schema, { what: "item", idType }, sourceOptions);
+    const users = await stageAttributes(staging, spec.schema, { what: "user" }, sourceOptions);
     const { catalogQuery } = options;
     const catalog = catalogQuery === undefined ? undefined : await stageCatalog(catalogQuery);
     return { ...staged, report, items, users, catalog };
@@ -134,19 +122,17 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
   };
 }
 
-type AttributeSource = {
-  readonly entity: ModelSchema["item"];
-  readonly what: "item" | "user";
-  readonly source: Source;
-  readonly idType?: ItemIdType;
-  readonly reading: IdReading;
-};
-
+/** The attributes of items or users; undefined without a query for them. */
 async function stageAttributes(
   staging: Staging,
-  { entity, what, source, idType, reading }: AttributeSource,
+  schema: ModelSchema,
+  { what, idType }: { readonly what: "item" | "user"; readonly idType?: ItemIdType },
   options: SourceOptions,
-): Promise<StagedAttributes> {
+): Promise<StagedAttributes | undefined> {
+  const entity = schema[what];
+  const { source } = entity;
+  if (source === undefined) return undefined;
+  const reading = idReading(what, schema);
   const choose = (available: readonly string[]) => attributeColumns(entity, available, what);
   const query = { name: `${what}_rows`, what: `${what} attributes`, source, choose };
   const { table: all, unreadable } = await stageOpened(staging, await openQuery(query, options), options);

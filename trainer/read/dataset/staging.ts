@@ -9,7 +9,7 @@ import {
   type DuckDBType,
   DuckDBTypeId,
 } from "@duckdb/node-api";
-import { StageError } from "../../stage/stage-error.ts";
+import { checkingError, StageError } from "../../stage/stage-error.ts";
 import type { SourceRows } from "../connectors/connector.ts";
 import { interruptible } from "../connectors/duckdb/interruptible.ts";
 import { streamWhole } from "../connectors/duckdb/whole-stream.ts";
@@ -94,8 +94,7 @@ export async function stageRows(
 }
 
 const unstorable = (name: string) =>
-  new StageError(
-    "checking",
+  checkingError(
     "unsupported_column_type",
     `The column ${JSON.stringify(name)} has the type VARIANT, which cannot be read; convert it in the query, or leave it out`,
   );
@@ -171,12 +170,25 @@ export async function readStaged(staging: Staging, sql: string): Promise<Record<
 export const readRow = async (staging: Staging, sql: string): Promise<Record<string, unknown>> =>
   (await readStaged(staging, sql))[0]!;
 
-/** The chunks of a large result, while it is computed. The database can run no other statement until they end. */
-export async function* streamStaged(staging: Staging, sql: string): AsyncGenerator<DuckDBDataChunk> {
+/**
+ * The chunks of a large result, while it is computed. The database can run no other statement until they end.
+ *
+ * @param progress Called now and then with the number of rows so far.
+ */
+export async function* streamStaged(
+  staging: Staging,
+  sql: string,
+  progress?: (rows: number) => void,
+): AsyncGenerator<DuckDBDataChunk> {
   const stream = await interrupted(staging, () => streamWhole(staging.connection, sql));
+  let [rows, chunks] = [0, 0];
   try {
     const next = () => interrupted(staging, stream.next);
-    for (let chunk = await next(); chunk !== undefined; chunk = await next()) yield chunk;
+    for (let chunk = await next(); chunk !== undefined; chunk = await next()) {
+      yield chunk;
+      rows += chunk.rowCount;
+      if (++chunks % PROGRESS_EVERY_CHUNKS === 0) progress?.(rows);
+    }
   } finally {
     await stream.leave();
   }

@@ -1,6 +1,6 @@
 /** The type that the texts of a column suggest. What is guessed is said in its note. */
 import type { FeatureType } from "../../../shared/feature-type.ts";
-import { StageError } from "../../stage/stage-error.ts";
+import { hasCode } from "../../stage/stage-error.ts";
 import { positiveWord } from "../rules/dialect.ts";
 import {
   type Column,
@@ -11,7 +11,7 @@ import {
   timesOf,
   trimmed,
 } from "./attribute-column.ts";
-import { areNested, areVectors, OBJECTS } from "./list-kinds.ts";
+import { OBJECTS, whyNoList } from "./list-kinds.ts";
 import { looksLikePlace } from "./place-text.ts";
 import { readRow, readStaged } from "./staging.ts";
 import {
@@ -108,15 +108,20 @@ async function timeSuggestion(
     const { read } = await readRow(place.staging, `SELECT count(${value}) AS read FROM ${place.table}`);
     return { type: "Timestamp", read: Number(read), note };
   } catch (error) {
-    if (!(error instanceof StageError && error.code === "ambiguous_time")) throw error;
+    if (!hasCode(error, "ambiguous_time")) throw error;
     return { type: other, read: Number.POSITIVE_INFINITY, note: `stays text. ${error.message}` };
   }
 }
 
 async function bracketedSuggestion({ staging, from }: Texts): Promise<Suggestion | LeftOut> {
   const lists = { staging, table: `(SELECT ${BRACKETED.value("v")} AS list FROM ${from} WHERE v IS NOT NULL)` };
-  const left = (await areVectors(lists, "list")) ?? (await areNested(lists, "list"));
-  return left ?? { type: "CategoryList", reading: BRACKETED, note: `is read as ${BRACKETED.name}` };
+  return (
+    (await whyNoList(lists, "list")) ?? {
+      type: "CategoryList",
+      reading: BRACKETED,
+      note: `is read as ${BRACKETED.name}`,
+    }
+  );
 }
 
 /** Elements of a list in a text are short and repeat, and lists have different lengths. */

@@ -26,11 +26,7 @@ export async function withdrawnItems(
     `SELECT count(*) AS items, count(*) FILTER (WHERE NOT is_known) AS withdrawn,
      count(*) FILTER (WHERE is_known AND is_chosen) AS chosen FROM ${compared}`,
   );
-  const [count, withdrawn, chosen] = [counts.items, counts.withdrawn, counts.chosen].map(Number) as [
-    number,
-    number,
-    number,
-  ];
+  const [count, withdrawn, chosen] = [Number(counts.items), Number(counts.withdrawn), Number(counts.chosen)];
   if (withdrawn === 0 || chosen === 0 || !isWanted) return { chosen };
   const flags = new Uint8Array(count);
   const rows = streamStaged(staging, `SELECT item FROM ${compared} WHERE NOT is_known`);

@@ -3,14 +3,14 @@ import type { DataSummary } from "../../../shared/model-record.ts";
 import { EVENTS_QUERY, EVENTS_SCHEMA, joinedEventsOf, type ModelSpec } from "../../../shared/model-spec.ts";
 import { countOf, type PackedStrings, stringAt } from "../../../shared/packed-strings.ts";
 import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
-import { StageError } from "../../stage/stage-error.ts";
+import { checkingError } from "../../stage/stage-error.ts";
 import type { SourceRows } from "../connectors/connector.ts";
 import { checkRows, ROWS_LEFT_OUT, rejectedWarnings } from "../dataset/checks.ts";
-import { interactionsThatFit, stagingMb } from "../dataset/memory-budget.ts";
-import type { ReadDataset, ReadDatasetOptions } from "../dataset/read-dataset.ts";
-import { openStaging, runStaged, type StagedTable, type Staging, stageRows, stageTexts } from "../dataset/staging.ts";
+import { interactionsThatFit } from "../dataset/memory-budget.ts";
+import { openStagingOf, type ReadDataset, type ReadDatasetOptions } from "../dataset/read-dataset.ts";
+import { runStaged, type StagedTable, type Staging, stageRows, stageTexts } from "../dataset/staging.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
-import { countRejected } from "../rules/reject-reasons.ts";
+import { countByReason, countRejected } from "../rules/reject-reasons.ts";
 import { spoolUsers, type UserSpool } from "../spool/spool-users.ts";
 import { NEWEST_PER_USER, readSample } from "./read-sample.ts";
 import { DISTINCT } from "./relation.ts";
@@ -63,7 +63,7 @@ export async function readPushedDown(
     users: spool.userCount,
     interactions: totals.interactions,
     positives: totals.positives,
-    rejected_rows: Object.fromEntries(Object.entries(rejected).map(([reason, { count }]) => [reason, count])),
+    rejected_rows: countByReason(rejected),
     duplicate_rows: rows - countRejected(rejected) - totals.interactions,
     ...(sources.length > 0 && { sources }),
     from: new Date(totals.firstSecond * 1000).toISOString(),
@@ -81,8 +81,7 @@ async function openSource({ query, connector }: InteractionSource, { signal }: P
   const table = sourceTable(query);
   if ("column" in table) {
     const { column, meaning } = table;
-    throw new StageError(
-      "checking",
+    throw checkingError(
       "too_many_interactions",
       `There are more interactions than this run's memory holds, and ${query.dialect.name} cannot prepare them ` +
         `because the column ${JSON.stringify(column.name)} is ${column.native ?? column.type}: expected ${meaning}. ` +
@@ -100,9 +99,8 @@ async function spoolAllUsers(
   itemIds: PackedStrings,
   options: PushDownOptions,
 ): Promise<UserSpool> {
-  const { workDirectory, salt, erased, signal, progress, context, memoryMbMax = Number.POSITIVE_INFINITY } = options;
-  const memoryMb = Math.min(context.settings.memoryMb, stagingMb(memoryMbMax));
-  const staging = await openStaging({ workDirectory, memoryMb, diskBytesMax: context.settings.diskBytesMax, signal });
+  const { workDirectory, salt, erased, progress } = options;
+  const staging = await openStagingOf(options);
   try {
     await stageTexts(staging, { name: "items", column: "text" }, textsOf(itemIds));
     const relation = {

@@ -1,5 +1,5 @@
 import type { ModelSpec } from "../../../shared/model-spec.ts";
-import { StageError } from "../../stage/stage-error.ts";
+import { hasCode } from "../../stage/stage-error.ts";
 import { interactionsThatFit } from "../dataset/memory-budget.ts";
 import { type ReadDataset, type ReadDatasetOptions, readDataset } from "../dataset/read-dataset.ts";
 import { DISTINCT, type Facts, relationSql } from "./relation.ts";
@@ -32,8 +32,7 @@ export async function readSample(
         rejectedFractionMax: 1,
       });
     } catch (error) {
-      const isTooLarge = error instanceof StageError && error.code === "too_many_interactions";
-      if (!isTooLarge || attempt >= ATTEMPTS) throw error;
+      if (!hasCode(error, "too_many_interactions") || attempt >= ATTEMPTS) throw error;
     }
   }
 }

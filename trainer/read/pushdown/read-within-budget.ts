@@ -1,5 +1,5 @@
 import { connectorOf, type ModelSpec, schemaToRead } from "../../../shared/model-spec.ts";
-import { StageError } from "../../stage/stage-error.ts";
+import { hasCode } from "../../stage/stage-error.ts";
 import { type Connector, type Inspection, jsonRows } from "../connectors/connector.ts";
 import { innerQuery } from "../connectors/sql-text.ts";
 import { interactionColumns } from "../dataset/check-interactions.ts";
@@ -35,8 +35,7 @@ export async function readWithinBudget(spec: ModelSpec, options: PushDownOptions
     try {
       return { ...(await readDataset(spec, { ...options, connectors })), spool: null };
     } catch (error) {
-      const isTooLarge = error instanceof StageError && error.code === "too_many_interactions";
-      if (!isTooLarge || source === undefined) throw error;
+      if (!hasCode(error, "too_many_interactions") || source === undefined) throw error;
       const connector = await connectors.of(spec.schema.interaction.source);
       await connector.inspect(source.query.query, options.signal); // finds how ids are read, as before
       return await readPushedDown(spec, { ...source, connector }, shared);

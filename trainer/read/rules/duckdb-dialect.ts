@@ -16,7 +16,7 @@ export const DUCKDB: Dialect = {
     // Whether such a column holds integers is known only after reading all of it.
     if (!id || id.isIntegral !== null) return undefined;
     const isInteger = id.jsonType === "integer";
-    return { key: isInteger ? column : id.text.replaceAll(/\bkey\b/g, () => id.key), isInteger, reason: id.reason };
+    return { key: isInteger ? column : id.text(id.key), isInteger, reason: id.reason };
   },
   time: timeRule,
   label: labelRule({

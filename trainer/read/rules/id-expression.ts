@@ -5,8 +5,8 @@ import { type IdReading, type IdRule, idReason, WORD_MARK } from "./dialect.ts";
 
 /** How DuckDB reads a column of ids. Keys are of a type that is cheap to compare. */
 export type IdExpression = IdRule & {
-  /** The id's canonical form as a VARCHAR, computed from a key that is named `key`. */
-  readonly text: string;
+  /** SQL of the id's canonical form as a VARCHAR, computed from SQL of a key. */
+  text(key: string): string;
   /** Whether a value is a whole number, where only the values decide whether ids are integers; else null. */
   readonly isIntegral: string | null;
   /** How ids look in answers; where isIntegral is not null, provided that it holds for every value. */
@@ -23,33 +23,23 @@ const AS_TEXT: ReadonlySet<DuckDBTypeId> = new Set([...TIMES, DuckDBTypeId.BOOLE
 export function idExpression(column: string, type: DuckDBType, reading: IdReading): IdExpression | undefined {
   const { which, keepsNullWords, trims } = reading;
   const missing = `WHEN ${column} IS NULL THEN 'missing_${which}'`;
-  const plain = { key: column, isIntegral: null, reason: idReason(column, reading) };
-  const ofText = (text: string) => ({
-    ...plain,
-    key: text,
-    text: "key",
-    reason: idReason(text, reading, textParts(text)),
-  });
-  if (INTEGERS.has(type.typeId)) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "integer" };
-  if (AS_TEXT.has(type.typeId)) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "string" };
+  const plain = { key: column, isIntegral: null, reason: idReason(column, reading), text: asVarchar };
+  const isInteger = INTEGERS.has(type.typeId) || (type instanceof DuckDBDecimalType && type.scale === 0);
+  if (isInteger) return { ...plain, jsonType: "integer" };
+  if (AS_TEXT.has(type.typeId)) return { ...plain, jsonType: "string" };
   switch (type.typeId) {
     case DuckDBTypeId.VARCHAR:
-      return { ...ofText(trims ? `trim(${column})` : column), jsonType: "string" };
     case DuckDBTypeId.ENUM: {
-      const text = `CAST(${column} AS VARCHAR)`;
-      return { ...ofText(trims ? `trim(${text})` : text), jsonType: "string" };
+      const given = type.typeId === DuckDBTypeId.ENUM ? asVarchar(column) : column;
+      const key = trims ? `trim(${given})` : given;
+      return { ...plain, key, text: (text) => text, reason: reasonOfText(key, reading), jsonType: "string" };
     }
     case DuckDBTypeId.BIGNUM:
-      return {
-        ...ofText(`CAST(${column} AS VARCHAR)`),
-        key: column,
-        text: "CAST(key AS VARCHAR)",
-        jsonType: "integer",
-      };
+      return { ...plain, reason: reasonOfText(asVarchar(column), reading), jsonType: "integer" };
     case DuckDBTypeId.BLOB:
       return {
         ...plain,
-        text: "to_base64(key)",
+        text: (key) => `to_base64(${key})`,
         reason: `CASE ${missing} WHEN octet_length(${column}) = 0 THEN 'missing_${which}'
           WHEN octet_length(${column}) > ${(ID_BYTES_MAX / 4) * 3} THEN 'id_too_long' END`,
         jsonType: "string",
@@ -60,7 +50,8 @@ export function idExpression(column: string, type: DuckDBType, reading: IdReadin
       const exactMax = type.typeId === DuckDBTypeId.FLOAT ? 2 ** 24 - 1 : Number.MAX_SAFE_INTEGER;
       return {
         key: column, // −0 and 0 are equal, and both are written 0
-        text: `CASE WHEN key = trunc(key) THEN CAST(TRY_CAST(key AS BIGINT) AS VARCHAR) ELSE CAST(key AS VARCHAR) END`,
+        text: (key) =>
+          `CASE WHEN ${key} = trunc(${key}) THEN ${asVarchar(`TRY_CAST(${key} AS BIGINT)`)} ELSE ${asVarchar(key)} END`,
         // A larger number represents several integers, which would merge two ids.
         reason: `CASE ${missing} ${noNumber} WHEN NOT isfinite(${column}) THEN 'id_not_finite'
           WHEN abs(${column}) > ${exactMax} THEN 'id_not_exact' END`,
@@ -68,16 +59,13 @@ export function idExpression(column: string, type: DuckDBType, reading: IdReadin
         jsonType: "integer",
       };
     }
-    case DuckDBTypeId.DECIMAL: {
-      const scale = type instanceof DuckDBDecimalType ? type.scale : 0;
-      if (scale === 0) return { ...plain, text: "CAST(key AS VARCHAR)", jsonType: "integer" };
+    case DuckDBTypeId.DECIMAL:
       return {
         ...plain,
-        text: "rtrim(rtrim(CAST(key AS VARCHAR), '0'), '.')",
+        text: (key) => `rtrim(rtrim(${asVarchar(key)}, '0'), '.')`,
         isIntegral: `${column} = trunc(${column})`,
         jsonType: "integer",
       };
-    }
     default:
       return undefined;
   }
@@ -86,9 +74,13 @@ export function idExpression(column: string, type: DuckDBType, reading: IdReadin
 /** SQL of the text that a training by default uses for the id in a column of this type; NULL for a value that is no id. */
 export function idText(column: string, type: DuckDBType): string {
   const id = idExpression(column, type, { which: "user", keepsNullWords: false, trims: false });
-  return id === undefined
-    ? "NULL"
-    : `CASE WHEN (${id.reason}) IS NULL THEN ${id.text.replaceAll(/\bkey\b/g, () => id.key)} END`;
+  return id === undefined ? "NULL" : `CASE WHEN (${id.reason}) IS NULL THEN ${id.text(id.key)} END`;
 }
 
-const textParts = (text: string) => ({ text, bytes: `strlen(${text})`, hasNul: `contains(${text}, chr(0))` });
+/** The same ids where keys are their texts already. */
+export const ofText = (id: IdExpression): IdExpression => ({ ...id, text: (key) => key });
+
+const asVarchar = (value: string) => `CAST(${value} AS VARCHAR)`;
+
+const reasonOfText = (text: string, reading: IdReading) =>
+  idReason(text, reading, { text, bytes: `strlen(${text})`, hasNul: `contains(${text}, chr(0))` });

@@ -59,6 +59,9 @@ export const meaningOf = (reason: string): string =>
 export const countRejected = (rejected: Rejected): number =>
   Object.values(rejected).reduce((sum, { count }) => sum + count, 0);
 
+export const countByReason = (rejected: Rejected): Record<string, number> =>
+  Object.fromEntries(Object.entries(rejected).map(([reason, { count }]) => [reason, count]));
+
 /** A sentence for each reason, the most frequent first, with the first rows that it applies to. */
 export function describeRejected(rejected: Rejected): string[] {
   return Object.entries(rejected)

@@ -1,6 +1,6 @@
 /** How the times of a column are read: found from all of its values, never from some of them silently. */
 import { formOf, TIME_FORMATS } from "../../../shared/time-formats.ts";
-import { StageError } from "../../stage/stage-error.ts";
+import { checkingError, type StageError } from "../../stage/stage-error.ts";
 import type { Dialect, TimeRule, TimeUnit } from "./dialect.ts";
 import { timeUnitOf } from "./row-rules.ts";
 
@@ -81,8 +81,7 @@ type Ambiguity = { readonly formats: readonly string[]; readonly isAttribute: bo
 function ambiguous(name: string, example: string, { formats, isAttribute }: Ambiguity): StageError {
   const readings = formats.map((format) => `strptime(${name}, '${format}')`).join(" or ");
   const settings = `with created_at_format, ${formats.map((format) => JSON.stringify(format)).join(" or ")}, or `;
-  return new StageError(
-    "checking",
+  return checkingError(
     "ambiguous_time",
     `The times in ${JSON.stringify(name)}, such as ${JSON.stringify(example)}, can be read with day and month in either order: say which ` +
       `${isAttribute ? "" : settings}in the query with ${readings}`,

@@ -21,8 +21,6 @@ export type SpoolOptions = {
   readonly progress: (rows: number) => void;
 };
 
-const PROGRESS_EVERY_CHUNKS = 64;
-
 /**
  * Sorts the staged rows of the relation `records` out of core and writes them as a spool, without erased users. An item's
  * index is its rowid in the staged table `items (text)`. Rows of items that are not in that table are left out: they came
@@ -39,13 +37,7 @@ export async function spoolUsers(staging: Staging, rows: StagedTable, options: S
   const spool = await createSpool(options.path);
   try {
     const users = userCollector(spool, new Set(erased ? hashesOf(erased) : []));
-    let count = 0;
-    let chunks = 0;
-    for await (const chunk of streamStaged(staging, sql)) {
-      await users.add(chunk);
-      count += chunk.rowCount;
-      if (++chunks % PROGRESS_EVERY_CHUNKS === 0) progress(count);
-    }
+    for await (const chunk of streamStaged(staging, sql, progress)) await users.add(chunk);
     await users.end();
     return await spool.end();
   } finally {

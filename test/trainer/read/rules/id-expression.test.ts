@@ -18,7 +18,7 @@ async function read(sql: string, reading: Partial<IdReading> = {}) {
   const id = idExpression("c", columnType, { which: "user", keepsNullWords: false, trims: false, ...reading });
   if (id === undefined) return "no id";
   const result = await connection.runAndReadAll(
-    `SELECT ${id.reason} AS reason, ${id.text} AS text, ${id.isIntegral ?? "true"} AS integral
+    `SELECT ${id.reason} AS reason, ${id.text("key")} AS text, ${id.isIntegral ?? "true"} AS integral
      FROM (SELECT *, ${id.key} AS key FROM (SELECT ${sql} AS c))`,
   );
   const [reason, text, integral] = result.getRows()[0]!;

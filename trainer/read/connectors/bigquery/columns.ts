@@ -12,7 +12,7 @@ import {
   TIMESTAMP,
   VARCHAR,
 } from "@duckdb/node-api";
-import { LATITUDES, LONGITUDES } from "../../rules/place-names.ts";
+import { arePlaceNames } from "../../rules/place-names.ts";
 import { sourceError } from "../source-error.ts";
 
 /** A field of a result's schema, in the API's form (TableFieldSchema). */
@@ -75,11 +75,8 @@ export function columnOf(field: BigQueryField): BigQueryColumn {
 }
 
 /** Whether a field is a struct of a latitude and a longitude, which becomes its JSON text. */
-const isPlace = ({ type, mode, fields = [] }: BigQueryField): boolean => {
-  const hasAny = (names: readonly string[]) => fields.some(({ name = "" }) => names.includes(name.toLowerCase()));
-  const isStruct = (type === "RECORD" || type === "STRUCT") && mode !== "REPEATED";
-  return isStruct && hasAny(LATITUDES) && hasAny(LONGITUDES);
-};
+const isPlace = ({ type, mode, fields = [] }: BigQueryField): boolean =>
+  (type === "RECORD" || type === "STRUCT") && mode !== "REPEATED" && arePlaceNames(fields.map(({ name = "" }) => name));
 
 /** A BigQuery identifier, quoted (GoogleSQL lexical structure). */
 export const quoted = (name: string): string => `\`${name.replace(/[\\`]/g, "\\$&")}\``;

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { z } from "zod";
-import { sourceError } from "../source-error.ts";
+import { failSource } from "../source-error.ts";
 import { literal } from "../sql-text.ts";
 import { fileBeginning } from "./file-beginning.ts";
 import type { SourceFile } from "./files.ts";
@@ -103,9 +103,7 @@ async function sniffOnce(
 }
 
 function checkColumns({ Columns }: CsvDialect, file: SourceFile): void {
-  const fail = (reason: string) => {
-    throw sourceError({ code: "file_malformed", message: `${JSON.stringify(file.shownAs)} ${reason}` });
-  };
+  const fail = (reason: string) => failSource("file_malformed", `${JSON.stringify(file.shownAs)} ${reason}`);
   if (Columns.length > COLUMNS_MAX) fail(`has ${Columns.length} columns; at most ${COLUMNS_MAX} can be read`);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters show that a file is binary.
   if (Columns.some(({ name }) => /[\u0000-\u0008\u000e-\u001f\ufffd]/.test(name)))

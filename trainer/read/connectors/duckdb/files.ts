@@ -2,7 +2,7 @@ import type { Stats } from "node:fs";
 import { glob, realpath, stat } from "node:fs/promises";
 import { basename, isAbsolute, join, relative, sep } from "node:path";
 import { clipped } from "../../../../shared/clipped.ts";
-import { sourceError } from "../source-error.ts";
+import { failSource as fail } from "../source-error.ts";
 
 export type FileFormat = "csv" | "tsv" | "parquet" | "json" | "jsonl";
 export type FileCompression = "none" | "gzip" | "zstd";
@@ -268,7 +268,3 @@ function failNotFound(location: string, leftOut = 0): never {
 }
 
 const shown = (text: string) => JSON.stringify(text.length > 200 ? `${clipped(text, 200)}…` : text);
-
-function fail(code: string, message: string): never {
-  throw sourceError({ code, message });
-}

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { z } from "zod";
 import { didYouMean } from "../../../../shared/nearest-name.ts";
-import { sourceError } from "../source-error.ts";
+import { failSource as fail } from "../source-error.ts";
 
 export type CheckedSelect = {
   /** The tables that the SELECT reads. */
@@ -54,7 +54,7 @@ export async function checkSelect(
 ): Promise<CheckedSelect> {
   const reader = await connection.runAndReadAll("SELECT json_serialize_sql($1::VARCHAR)", [query]);
   const parsed = Serialized.parse(JSON.parse(String(reader.value(0, 0))));
-  if (parsed.error) throw parseError(query, parsed);
+  if (parsed.error) failToParse(query, parsed);
   if (parsed.statements.length !== 1)
     fail("source_query_not_select", `The query has ${parsed.statements.length} statements; expected one SELECT`);
 
@@ -150,26 +150,17 @@ const listed = (tables: readonly string[]) =>
     .map((name) => JSON.stringify(name))
     .join(", ")}${tables.length > 20 ? " and others" : ""}`;
 
-function parseError(
+function failToParse(
   query: string,
   { error_type, error_message, position }: z.infer<typeof Serialized> & { error: true },
-) {
-  if (error_type !== "parser") return notSelect("The query is not a SELECT; only SELECT can be run");
+): never {
+  if (error_type !== "parser") fail("source_query_not_select", "The query is not a SELECT; only SELECT can be run");
   if (query.trim() === "" || /no statement/i.test(error_message))
-    return notSelect("The query is empty; expected a SELECT");
+    fail("source_query_not_select", "The query is empty; expected a SELECT");
   const before = position === undefined ? "" : query.slice(0, Number(position));
   const where =
     position === undefined
       ? ""
       : ` at line ${before.split("\n").length}, column ${before.length - before.lastIndexOf("\n")}`;
-  return sourceError({
-    code: "source_query_failed",
-    message: `The query does not parse${where}: ${error_message}`,
-  });
-}
-
-const notSelect = (message: string) => sourceError({ code: "source_query_not_select", message });
-
-function fail(code: string, message: string): never {
-  throw sourceError({ code, message });
+  fail("source_query_failed", `The query does not parse${where}: ${error_message}`);
 }

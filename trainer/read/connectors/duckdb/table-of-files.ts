@@ -1,6 +1,6 @@
 /** Many files as one table: their columns are joined by name, and `dt=2024-01-01` in a path is a column `dt`. */
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { sourceError } from "../source-error.ts";
+import { failSource } from "../source-error.ts";
 import { identifier, literal } from "../sql-text.ts";
 import type { FileTable, TypedColumn } from "./columns.ts";
 import type { SourceFile } from "./files.ts";
@@ -29,10 +29,11 @@ export async function tableOfFiles(
   { typedByRows, checkStopped, explain }: TableOpening,
 ): Promise<FileTable> {
   const texts = files.filter(({ format }) => format !== "parquet");
-  if (texts.length > TEXT_FILES_MAX) {
-    const message = `The table ${JSON.stringify(files[0]!.table)} has ${texts.length} text files; at most ${TEXT_FILES_MAX} can be one table, and more as Parquet`;
-    throw sourceError({ code: "too_many_files", message });
-  }
+  if (texts.length > TEXT_FILES_MAX)
+    failSource(
+      "too_many_files",
+      `The table ${JSON.stringify(files[0]!.table)} has ${texts.length} text files; at most ${TEXT_FILES_MAX} can be one table, and more as Parquet`,
+    );
   const parts: Part[] = [];
   for (const group of Map.groupBy(files, groupOf).values()) {
     const file = group.length === 1 ? group[0]! : undefined;

@@ -6,7 +6,7 @@ import { type BigIntStats, constants } from "node:fs";
 import { type FileHandle, open, realpath, stat } from "node:fs/promises";
 import { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { StageError } from "../../../stage/stage-error.ts";
+import { hasCode, type StageError } from "../../../stage/stage-error.ts";
 import { DECOMPRESSORS } from "../duckdb/file-beginning.ts";
 import type { SourceFile } from "../duckdb/files.ts";
 import { sourceError } from "../source-error.ts";
@@ -149,8 +149,7 @@ const mayGrow = ({ format, compression }: SourceFile) =>
 const CHANGE_CODES = ["file_malformed", "source_query_failed", "source_query_refused"];
 
 /** True when a change of files can have caused the error. */
-export const canComeFromChange = (error: unknown): boolean =>
-  error instanceof StageError && CHANGE_CODES.includes(error.code);
+export const canComeFromChange = (error: unknown): boolean => hasCode(error, ...CHANGE_CODES);
 
 export const changedError = (files: readonly SourceFile[]): StageError =>
   sourceError({

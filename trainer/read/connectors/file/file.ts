@@ -1,5 +1,5 @@
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
-import { StageError } from "../../../stage/stage-error.ts";
+import { hasCode } from "../../../stage/stage-error.ts";
 import type { Connector, ConnectorContext, Inspection, ReadOptions, SourceRows } from "../connector.ts";
 import { columnsOf } from "../duckdb/columns.ts";
 import { findFiles, findTables } from "../duckdb/files.ts";
@@ -131,5 +131,5 @@ function fileConnector(texts: Utf8Files, sandbox: Sandbox, { settings, idColumns
 }
 
 function undefinedIfInvalid(error: unknown): undefined {
-  if (!(error instanceof StageError) || error.code !== "source_query_failed") throw error;
+  if (!hasCode(error, "source_query_failed")) throw error;
 }
