@@ -31,7 +31,7 @@ const EXPONENT = 0.5;
 export const attributeRidge: Method<AttributeRidgeParams> = {
   name: "attribute_ridge",
   grid: (data) =>
-    describedItems(data.itemAttributes, data.itemCount).featureCount === 0 ? [] : [{ lambda: 10, neighbours: 200 }],
+    describedItems(data.itemAttributes, data.itemCount).featureCount === 0 ? [] : [{ lambda: 3, neighbours: 200 }],
   cost: (data, params) => attributeCost(data, data.itemCount, params),
   async fit(data, params, context) {
     const all = Int32Array.from({ length: data.itemCount }, (_, item) => item);

@@ -6,7 +6,7 @@ import { attributeCost, attributeWeights } from "./attribute-ridge.ts";
 import { describedItems } from "./item-features.ts";
 
 /** Settings of the ridge that scores items by their attributes. */
-export const COLD_SETTINGS = { lambda: 10, neighbours: 100 };
+export const COLD_SETTINGS = { lambda: 3, neighbours: 100 };
 /** Largest number of multiply-adds for scoring cold items: some minutes. */
 const WORK_MAX = 5e12;
 

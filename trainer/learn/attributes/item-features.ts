@@ -14,11 +14,13 @@ const PIECE_LENGTH = 3;
 
 /**
  * Items described by their attributes: rows of tf-idf weights, each of length 1 or all zero. Each category is a feature, each word of
- * a text and each piece of a word, and each eighth (quantile) of a number; a missing value gives no feature. [itemCount, featureCount]
+ * a text and each piece of a word, and each eighth (quantile) of a number; a missing value gives no feature. All attributes of an
+ * item weigh the same: otherwise the many words of a title hide the item's few categories. [itemCount, featureCount]
  */
 export function itemFeatures(columns: readonly AttributeColumn[], itemCount: number): SparseWeights {
   const names = new Map<string, number>();
   const ofItem: Set<number>[] = Array.from({ length: itemCount }, () => new Set());
+  const attributeOf: number[] = []; // [number of names]
   for (const [c, column] of columns.entries()) {
     const valuesOf = valuesReader(column);
     for (let item = 0; item < itemCount; item++) {
@@ -26,11 +28,12 @@ export function itemFeatures(columns: readonly AttributeColumn[], itemCount: num
         const name = `${c} ${value}`;
         const feature = names.get(name) ?? names.size;
         names.set(name, feature);
+        attributeOf[feature] = c;
         ofItem[item]!.add(feature);
       }
     }
   }
-  return weighed(ofItem, names.size);
+  return weighed(ofItem, attributeOf);
 }
 
 export type DescribedItems = {
@@ -97,10 +100,10 @@ function quantileBounds(values: Float64Array): number[] {
 }
 
 /** tf-idf weights. The features beyond the most frequent ones are hashed into shared columns by their rank. */
-function weighed(ofItem: readonly ReadonlySet<number>[], nameCount: number): SparseWeights {
-  const frequency = new Float64Array(nameCount);
+function weighed(ofItem: readonly ReadonlySet<number>[], attributeOf: readonly number[]): SparseWeights {
+  const frequency = new Float64Array(attributeOf.length);
   for (const features of ofItem) for (const feature of features) frequency[feature]!++;
-  const kept = Array.from({ length: nameCount }, (_, feature) => feature)
+  const kept = [...attributeOf.keys()]
     .filter((feature) => frequency[feature]! >= ITEMS_MIN && frequency[feature]! < ofItem.length)
     .sort((a, b) => frequency[b]! - frequency[a]! || a - b);
   const columnOf = new Map(kept.map((feature, rank) => [feature, columnOfRank(rank)]));
@@ -109,10 +112,17 @@ function weighed(ofItem: readonly ReadonlySet<number>[], nameCount: number): Spa
   const values: number[] = [];
   for (const [item, features] of ofItem.entries()) {
     const weights = new Map<number, number>();
-    for (const feature of features) {
-      const column = columnOf.get(feature);
-      if (column === undefined) continue;
-      weights.set(column, (weights.get(column) ?? 0) + Math.log(ofItem.length / frequency[feature]!));
+    const squares = new Map<number, number>(); // by attribute
+    const known = [...features].filter((feature) => columnOf.has(feature));
+    const idfOf = (feature: number) => Math.log(ofItem.length / frequency[feature]!);
+    for (const feature of known) {
+      const attribute = attributeOf[feature]!;
+      squares.set(attribute, (squares.get(attribute) ?? 0) + idfOf(feature) ** 2);
+    }
+    for (const feature of known) {
+      const column = columnOf.get(feature)!;
+      const weight = idfOf(feature) / Math.sqrt(squares.get(attributeOf[feature]!)!);
+      weights.set(column, (weights.get(column) ?? 0) + weight);
     }
     const length = Math.hypot(...weights.values());
     for (const column of [...weights.keys()].sort((a, b) => a - b)) {

@@ -44,6 +44,26 @@ test("texts share words and pieces of words regardless of case", () => {
   expect(rows[3]!.features).toEqual([]);
 });
 
+test("all attributes of an item weigh the same, however many words one of them has", () => {
+  const titles = ["red wool hat", "red wool hat", "blue silk tie", ""].map((text, i) => [i, text] as const);
+  const title = category(
+    titles.map(([, text]) => text),
+    titles.map(([i, text]) => (text ? [i] : [])),
+    "Text",
+  );
+  const aisle = category(["hats", "ties"], [[0], [0], [1], [0]], "Category");
+  const { start, columns, values } = itemFeatures([title, aisle], 4);
+  const partOf = (item: number, isTitle: boolean) =>
+    Math.hypot(
+      ...values
+        .subarray(start[item]!, start[item + 1]!)
+        .filter((_, i) => (columns[start[item]! + i] !== 0) === isTitle),
+    );
+  expect(partOf(0, true)).toBeCloseTo(Math.SQRT1_2, 6);
+  expect(partOf(0, false)).toBeCloseTo(Math.SQRT1_2, 6);
+  expect(partOf(3, false)).toBeCloseTo(1, 6);
+});
+
 test("a picture as a data address has no words", () => {
   const pictures = ["data:image/svg+xml,%3Csvg red", "data:image/svg+xml,%3Csvg red hat", "red data", "red hat"];
   const rows = rowsOf([category(pictures, [[0], [1], [2], [3]], "Text")], 4);
