@@ -5,6 +5,7 @@ import type { BatchBody } from "../../shared/batch.ts";
 import { type LiveEvent, withLiveEvents } from "../../shared/events/live-events.ts";
 import { joinedRecord } from "../../shared/events/merges.ts";
 import type { ItemId, UserId } from "../../shared/ids.ts";
+import { Problem } from "../../shared/problem.ts";
 import { rank } from "../../shared/rank.ts";
 import { fittingPart, type Scenario } from "../../shared/scenario.ts";
 import type { Scorer } from "../learn/scoring/onnx-scorer.ts";
@@ -22,10 +23,12 @@ export type BatchRow = { readonly user: UserId; readonly rank: number; readonly 
 /** What is asked for each user. */
 export type BatchRequest = Omit<RankParameters, "userId">;
 
-/** The request of a rank call with this limit and scenario, as the edge reads it. Throws Problem for an item that is not known. */
+/** The request of a rank call with this limit and scenario, as the edge reads it. Throws Problem if the model knows none of the items. */
 export function batchRequest(body: BatchBody, scenario: Scenario | undefined, version: StoredVersion): BatchRequest {
   const names = version.snapshotOf({ score: async () => new Float32Array(0) }, undefined);
   const { return: _, ...fields } = scenario ? fittingPart(scenario, names).fields : ({} as Scenario);
+  if (body.items?.every((item) => names.indexOf(item as ItemId) === undefined))
+    throw new Problem("item_not_found", "The model has no item with one of the ids in items.");
   const own = body.items
     ? { item_ids: body.items, limit: body.items.length, exclude_seen: true }
     : { limit: body.limit };

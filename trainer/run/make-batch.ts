@@ -3,7 +3,7 @@
  * rows as files. Erased users are left out by the list of erased users as it is when the files are written.
  */
 import { openAsBlob } from "node:fs";
-import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { batchFileKey } from "../../shared/batch.ts";
 import { hashesOf } from "../../shared/erased-users.ts";
@@ -30,11 +30,12 @@ export type BatchDeps = {
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
   readonly progress: (fraction: number, detail: string) => void;
+  /** Rows of a file, of which there are as many as needed. Absent: FILE_ROWS_MAX. */
+  readonly fileRowsMax?: number;
 };
 
 /** Users whose events are read at once. */
 const USERS_AT_ONCE = 4096;
-/** Rows of a file, of which there are as many as needed. */
 const FILE_ROWS_MAX = 2_000_000;
 /** Part of the memory for DuckDB; the rest is for the version and its scores. */
 const STAGING_MEMORY_FRACTION = 0.4;
@@ -116,37 +117,43 @@ function idsOfPersons(events: FetchedEvents | undefined): ReadonlyMap<UserId, re
   return ids;
 }
 
-/** Writes the rows as files in the format of the batch, stores them, and returns their names. A file is there as a whole or not at all. */
-async function writeFiles(staging: Staging, job: BatchJob, { store }: BatchDeps, itemIdType: string) {
+/**
+ * Writes the rows as files in the format of the batch, stores them, and returns their names. A file is there as a whole or not at all.
+ * Each is written and stored before the next one, without users who are erased by then.
+ */
+async function writeFiles(staging: Staging, job: BatchJob, deps: BatchDeps, itemIdType: string) {
   const { customer, spec, body, batchId, workDirectory } = job;
-  const erased = await readErasedUsers(store, customer);
-  await stageTexts(staging, { name: "erased_hashes", column: "hash" }, erased ? hashesOf(erased) : []);
-  const kept = `substr(sha256('${erased?.salt ?? ""}' || user_id), 1, 16) NOT IN (SELECT hash FROM erased_hashes)`;
+  const { store, fileRowsMax = FILE_ROWS_MAX } = deps;
+  /** The condition for rows of users who are not erased, by the list as it is now. */
+  const readKept = async () => {
+    const erased = await readErasedUsers(store, customer);
+    await stageTexts(staging, { name: "erased_hashes", column: "hash" }, erased ? hashesOf(erased) : []);
+    return `substr(sha256('${erased?.salt ?? ""}' || user_id), 1, 16) NOT IN (SELECT hash FROM erased_hashes)`;
+  };
   const itemId = itemIdType === "integer" ? "CAST(item_id AS BIGINT) AS item_id" : "item_id";
   const rows = body.items
     ? `SELECT ${itemId}, rank, user_id, score FROM (
          SELECT item_id, CAST(ROW_NUMBER() OVER (PARTITION BY item_id ORDER BY score DESC, user_id) AS INTEGER) AS rank, user_id, score
-         FROM lists WHERE ${kept}) WHERE rank <= ${body.users_per_item} ORDER BY item_id, rank`
-    : `SELECT user_id, rank, ${itemId}, score FROM lists WHERE ${kept}`;
-  await runStaged(staging, `CREATE TABLE written AS ${rows}`);
+         FROM lists WHERE ${await readKept()}) WHERE rank <= ${body.users_per_item} ORDER BY item_id, rank`
+    : `SELECT user_id, rank, ${itemId}, score FROM lists`;
+  await runStaged(staging, `CREATE TABLE ordered_rows AS ${rows}`);
   await runStaged(staging, "DROP TABLE lists");
-  const count = Number((await readRow(staging, "SELECT count(*) AS n FROM written")).n);
-  const folder = join(workDirectory, "files");
-  await mkdir(folder);
+  const countOf = async (from: string) => Number((await readRow(staging, `SELECT count(*) AS n FROM ${from}`)).n);
+  const all = await countOf("ordered_rows");
   const options = { parquet: "FORMAT parquet", csv: "FORMAT csv, HEADER", ndjson: "FORMAT json" }[body.format];
-  for (let first = 0, number = 1; number === 1 || first < count; first += FILE_ROWS_MAX, number++) {
-    const path = join(folder, `${String(number).padStart(4, "0")}.${body.format}`);
-    const some = `SELECT * FROM written WHERE rowid >= ${first} AND rowid < ${first + FILE_ROWS_MAX} ORDER BY rowid`;
-    await runStaged(staging, `COPY (${some}) TO ${literal(path)} (${options})`);
-  }
   const files: { name: string; bytes: number }[] = [];
-  for (const name of (await readdir(folder)).sort()) {
-    const path = join(folder, name);
+  let count = 0;
+  for (let first = 0; first === 0 || first < all; first += fileRowsMax) {
+    const name = `${String(files.length + 1).padStart(4, "0")}.${body.format}`;
+    const path = join(workDirectory, name);
+    const some = `ordered_rows WHERE rowid >= ${first} AND rowid < ${first + fileRowsMax} AND ${await readKept()}`;
+    await runStaged(staging, `COPY (SELECT * FROM ${some} ORDER BY rowid) TO ${literal(path)} (${options})`);
+    count += await countOf(some);
     const key = batchFileKey(customer, spec.model_name, batchId, name);
     await store.delete(key); // of an earlier attempt, from before an erasure
     await store.putIfAbsent(key, await openAsBlob(path), "application/octet-stream");
     files.push({ name, bytes: (await stat(path)).size });
+    await rm(path);
   }
-  await rm(folder, { recursive: true });
   return { rows: count, files };
 }

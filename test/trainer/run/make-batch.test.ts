@@ -13,6 +13,7 @@ import { makeBatch } from "../../../trainer/run/make-batch.ts";
 import { addErasedUsers } from "../../../trainer/store/erased-list.ts";
 import { drawnWorld } from "../../bench/edge-scale-world.ts";
 import { type EdgeWorld, startEdge } from "../../fixtures/edge-world.ts";
+import { aroundCalls } from "../../fixtures/meanwhile-store.ts";
 import { fileSettings } from "../../fixtures/real-data.ts";
 
 const MEANINGS = { view: { label: true, seen: true }, impression: { label: false, seen: true } };
@@ -66,7 +67,10 @@ async function listOf(user_id: string, more: object): Promise<Listed[]> {
 }
 
 type Row = { user_id: string; rank: number; item_id: string | number; score: number };
-async function batchOf(body: object): Promise<{ rows: Row[]; done: Awaited<ReturnType<typeof makeBatch>> }> {
+async function batchOf(
+  body: object,
+  more: Partial<Parameters<typeof makeBatch>[1]> = {},
+): Promise<{ rows: Row[]; done: Awaited<ReturnType<typeof makeBatch>> }> {
   const batchId = `batch-${batches++}`;
   const workDirectory = await mkdtemp(join(root, "work-"));
   const spec = { model_name: "shop", connector_configs: [{ type: "Events" }], schema: SCHEMA } as unknown as ModelSpec;
@@ -88,6 +92,7 @@ async function batchOf(body: object): Promise<{ rows: Row[]; done: Awaited<Retur
       signal: new AbortController().signal,
       nowMs: Date.now,
       progress: () => undefined,
+      ...more,
     },
   );
   const rows: Row[] = [];
@@ -134,12 +139,33 @@ test.each([
   }
 });
 
-test("all users of the source, without erased ones, also with those who are erased while it runs", async () => {
+test("all users of the source, without erased ones", async () => {
   const { rows } = await batchOf({ users: "all", limit: 2 });
   expect([...new Set(rows.map(({ user_id }) => String(user_id)))].sort()).toEqual(["0", "1", "2", "3"]);
   await addErasedUsers(edge.store, "acme", { salt: SALT, hashes: [await erasureHash(SALT, userId(2) as UserId)] });
   const after = await batchOf({ users: ["1", "2"], limit: 2 });
   expect(after.done).toMatchObject({ users: 1, rows: 2 });
+});
+
+test("a user who is erased during a batch is in no file that is written afterwards", async () => {
+  const users = Array.from({ length: 60 }, (_, i) => userId(60 + i));
+  const before = await batchOf({ users, limit: 2 });
+  const order = [...new Set(before.rows.map(({ user_id }) => String(user_id)))];
+  const [early, late] = [order[5]!, order[55]!]; // the rows of one are in the first file of three, those of the other in the last
+  const erase = async () => {
+    const hashes = await Promise.all([early, late].map((id) => erasureHash(SALT, id as UserId)));
+    await addErasedUsers(edge.store, "acme", { salt: SALT, hashes });
+  };
+  let stored = 0;
+  const store = aroundCalls(edge.store, async (name) => {
+    if (name === "putIfAbsent" && ++stored === 2) await erase();
+  });
+  const { rows, done } = await batchOf({ users, limit: 2 }, { store, fileRowsMax: 50 });
+  expect([done.files.length, done.rows]).toEqual([3, 118]);
+  const found = new Set(rows.map(({ user_id }) => String(user_id)));
+  expect(order.filter((id) => !found.has(id))).toEqual([late]);
+  const after = await batchOf({ users, limit: 2 }, { fileRowsMax: 50 });
+  expect(new Set(after.rows.map(({ user_id }) => String(user_id))).size).toBe(58);
 });
 
 test("the users of an item are those who would want it most and have not seen it", async () => {
