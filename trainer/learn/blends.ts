@@ -158,8 +158,8 @@ const BESIDE_NETWORK = {
 const BESIDE_RIDGE = { sharpened: 2, pooled: 15 } as const;
 /** Weight beside the sharpened filter, where a ridge gains nothing more (LOG.md, "What each part of the blends is worth"). */
 const POOLED_BESIDE_SHARPENED = 3;
-/** Weight of the local ridge beside a walk, and its decay. A weight of 1 costs the ranks of repeated items (LOG.md, "Sessions"). */
-const RIDGE_BESIDE_WALK = { share: 0.2, recentScale: 4 };
+/** Weight of the local ridge beside a walk, and its decay. More costs the ranks of repeated items (LOG.md, "Flatter session walks"). */
+const RIDGE_BESIDE_WALK = { share: 0.1, recentScale: 4 };
 
 /**
  * The standard blends, of the best guesses of their parts: `set_blend` for sets, `pooled_blend` for large sparse sets, `session_blend`

@@ -16,13 +16,25 @@ test("scores equal the formula, computed directly", async () => {
     Array.from({ length: 2 + (session % 5) }, () => Math.floor(12 * random())),
   );
   const data = trainingData(12, sessions);
-  const params = { ...sessionWalk.grid(data)[0]!, gapScale: 3, reversed: 0.6, shrinkage: 2, recentScale: 1.5 };
+  const params = {
+    ...{ gapScale: 3, reversed: 0.6, shrinkage: 2, again: 1.2, againScale: 8, againNewest: 0.4, proceed: 0.5 },
+    ...{ recentScale: 1.5, power: 0.6, trend: 0.3, rarity: 0.2 },
+  };
   const fitted = await sessionWalk.fit(data, params, fitContext());
 
   const size = data.itemCount;
-  const clicks = new Array<number>(size).fill(0);
-  const pairs = Array.from({ length: size }, () => new Array<number>(size).fill(0));
-  for (const items of sessions) {
+  const zeros = () => new Array<number>(size).fill(0);
+  const [clicks, allClicks, recent] = [zeros(), zeros(), zeros()];
+  const pairs = Array.from({ length: size }, zeros);
+  const newest = Math.max(...data.times);
+  const halfLife = (newest - data.times.toSorted()[data.times.length >> 1]!) / 5;
+  for (const [row, item] of data.items.entries()) {
+    allClicks[item]!++;
+    recent[item]! += 2 ** ((data.times[row]! - newest) / halfLife);
+  }
+  const toAll = data.items.length / recent.reduce((sum, count) => sum + count);
+  for (const session of sessions) {
+    const items = session.filter((item, at) => item !== session[at - 1]);
     for (const [at, item] of items.entries()) {
       clicks[item]!++;
       for (const [gap, later] of items.slice(at + 1).entries()) {
@@ -39,13 +51,19 @@ test("scores equal the formula, computed directly", async () => {
   const walk = (from: number, to: number) =>
     step[from]![to]! + params.proceed * twice[from]![to]! + params.proceed ** 2 * thrice[from]![to]!;
 
+  const weight = (from: number, to: number) =>
+    walk(from, to) ** params.power *
+    ((toAll * recent[to]! + 10) ** params.trend / (allClicks[to]! + 10) ** params.rarity);
+
   const history = [3, 7, 3, 1] as ItemIndex[];
   const scores = referenceScores(fitted, { items: history, agesDays: [0, 0, 0, 0] });
   for (let item = 0; item < size; item++) {
     let expected = 0;
     for (const [position, from] of history.toReversed().entries()) {
-      expected += Math.exp(-position / params.recentScale) * walk(from, item);
-      if (from === item) expected += params.again * Math.exp(-position / params.againScale);
+      const isNewestOfItem = history.lastIndexOf(from) === history.length - 1 - position;
+      if (isNewestOfItem) expected += Math.exp(-position / params.recentScale) * weight(from, item);
+      const again = params.again * (position === 0 ? params.againNewest : 1);
+      if (from === item) expected += again * Math.exp(-position / params.againScale);
     }
     expect(scores[item]).toBeCloseTo(expected, 5);
   }

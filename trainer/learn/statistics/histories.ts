@@ -100,6 +100,19 @@ export function distinctItems({ userCount, itemCount, start, items }: Histories)
   return { userCount, itemCount, start: distinctStart, items: kept.subarray(0, to) };
 }
 
+/** The histories without entries that repeat the item of the entry before them. */
+export function withoutImmediateRepeats({ userCount, itemCount, start, items }: Histories): Histories {
+  const shorter = new Uint32Array(userCount + 1);
+  const kept = new Int32Array(items.length);
+  let to = 0;
+  for (let user = 0; user < userCount; user++) {
+    for (let at = start[user]!; at < start[user + 1]!; at++)
+      if (at === start[user] || items[at] !== items[at - 1]) kept[to++] = items[at]!;
+    shorter[user + 1] = to;
+  }
+  return { userCount, itemCount, start: shorter, items: kept.subarray(0, to) };
+}
+
 /** Positions of each item in the histories. Item i's occurrences are positions start[i] … start[i + 1] − 1 of both arrays. */
 export type Occurrences = {
   readonly start: Uint32Array; // [itemCount + 1]
