@@ -71,7 +71,7 @@ test("users of the share get the new version, always, and are told; a worse one 
       expect(last_canary).toMatchObject({ version: canary, state: "kept", report: { verdict: "worse" } });
       expect(last_canary!.report!.arms.map(({ name }) => name)).toEqual(["live", "canary"]);
     },
-    { timeout: 20_000, interval: 500 },
+    { timeout: 30_000, interval: 500 },
   );
   for (const user_id of inCanary.slice(0, 5))
     expect((await rank({ user_id })).headers.get("x-model-version")).toBe(live);
@@ -107,7 +107,7 @@ test("users who are held out get popular items, take no other part, and show wha
     const { pointer } = (await readLivePointer(service.edge.store, ref))!;
     expect(pointer.holdout).toBeDefined();
     return pointer.holdout!;
-  }, 10_000);
+  }, 30_000);
   const of = (name: string) =>
     Array.from({ length: 2000 }, (_, i) => `h${i}`)
       .filter((user) => armOf(running, user)?.name === name)

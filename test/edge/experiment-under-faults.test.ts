@@ -75,6 +75,6 @@ test("every list is answered, and every user counts once", async () => {
       expect(exposed).toBeGreaterThanOrEqual(USERS - mayBeC);
       expect(sample_ratio_mismatch).toBe(false);
     },
-    { timeout: 20_000, interval: 500 },
+    { timeout: 30_000, interval: 500 },
   );
 });

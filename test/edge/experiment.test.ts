@@ -49,7 +49,7 @@ const exposed = (users: number) =>
     const { arms } = await report();
     expect(arms.reduce((sum, arm) => sum + arm.exposed, 0)).toBe(users);
     return arms;
-  }, 10_000);
+  }, 30_000);
 const running = async () => (await readLivePointer(service.edge.store, MODEL))!.pointer.experiment as RunningExperiment;
 const users = Array.from({ length: 40 }, (_, i) => `u${i}`);
 const buy = (user: string, more: object = {}) =>

@@ -44,8 +44,8 @@ test("the record names the jobs, and deleting the model cancels the one that run
   world.fake.faults.push({ on: /job runs on/ });
   expect((await service.call("POST", "/v0/models/shop/train")).status).toBe(202);
   const newest = () => [...world.fake.jobs.values()].at(-1)!;
-  await expect.poll(() => newest().state, { timeout: 30_000 }).toBe("RUNNING");
+  await expect.poll(() => newest().state).toBe("RUNNING");
   expect([200, 202]).toContain((await service.call("DELETE", "/v0/models/shop")).status);
-  await expect.poll(() => newest().cancelled, { timeout: 30_000 }).toBe(true);
-  await expect.poll(async () => (await service.call("GET", "/v0/models/shop")).status, { timeout: 30_000 }).toBe(404);
+  await expect.poll(() => newest().cancelled).toBe(true);
+  await expect.poll(async () => (await service.call("GET", "/v0/models/shop")).status).toBe(404);
 });

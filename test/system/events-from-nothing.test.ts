@@ -95,12 +95,12 @@ test("a model of events alone counts them first, learns them once, and follows n
 
   const shardOf = async (id: string) => (await shardsOf(SHARDS, id as UserId))[0];
   const merges = (await shardOf("new")) === (await shardOf("visitor")) ? 1 : 2; // one in each shard
-  await expect.poll(exported, { timeout: 20_000 }).toBe(data.userCount + 2 + merges);
+  await expect.poll(exported).toBe(data.userCount + 2 + merges);
   expect((await call("/v0/models/shop/train", {})).status).toBe(202);
   const second = await until((record) => isActive(record) && record.version !== first.version);
   expect(second.data).toMatchObject({ interactions: events.length + 2, events: data.userCount + 2 + merges });
   const list = () => ranked(`${RANK}?user_id=new&limit=50`);
-  await expect.poll(async () => (await list()).version, { timeout: 20_000 }).toBe(second.version);
+  await expect.poll(async () => (await list()).version).toBe(second.version);
   for (const id of ["new", "visitor"]) {
     const learnt = await ranked(`${RANK}?user_id=${id}&limit=50`);
     expect([learnt.events, learnt.ids.includes(liked!), learnt.ids.includes(viewed!)]).toEqual(["0", false, false]);

@@ -114,7 +114,7 @@ test("SIGTERM that only reaches npm stops the trainer", { timeout: TIMEOUT }, as
   const processes = trainer.descendants();
   expect(processes.length).toBeGreaterThan(1); // npm's shell and the trainer
   trainer.process.kill("SIGTERM");
-  await expect.poll(() => processes.filter(isAlive).map(commandOf), { timeout: 30_000 }).toEqual([]);
+  await expect.poll(() => processes.filter(isAlive).map(commandOf)).toEqual([]);
 });
 
 test.skipIf(!hasBrowser)(

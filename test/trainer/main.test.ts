@@ -54,7 +54,7 @@ test("--once requeues on SIGTERM, names the model whose run failed in exit code 
   const bucket = await startLocalR2();
   const trainer = await startHarness({ stateDirectory, store: s3Store(bucket.s3) });
   await trainer.create("shop", "wait"); // is no SELECT for the real run
-  await expect.poll(() => trainer.logs.some(({ event }) => event === "run_started"), { timeout: 30_000 }).toBe(true);
+  await expect.poll(() => trainer.logs.some(({ event }) => event === "run_started")).toBe(true);
   await trainer.stop();
 
   const { endpoint, accessKeyId, secretAccessKey } = bucket.s3;
@@ -65,7 +65,7 @@ test("--once requeues on SIGTERM, names the model whose run failed in exit code 
     SHORTLIST_S3_SECRET_ACCESS_KEY: secretAccessKey,
   };
   const stopped = start({ ...environmentOf(stateDirectory), ...s3 }, "--once");
-  await expect.poll(() => stopped.output.out, { timeout: 30_000 }).toContain('"event":"run_started"');
+  await expect.poll(() => stopped.output.out).toContain('"event":"run_started"');
   stopped.child.kill("SIGTERM");
   expect((await stopped.exited)[0]).toBe(1);
   expect(stopped.output.err).toBe("Stopped: unfinished runs wait for the next start.\n");

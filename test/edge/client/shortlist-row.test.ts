@@ -100,7 +100,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
     body = html;
     answers.length = 0;
     page = await browser.newPage(options);
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(60_000);
     page.on("pageerror", (error) => answers.push(error.message));
     await page.addInitScript(`
       globalThis.told = [];
@@ -111,7 +111,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
     return page;
   };
   const told = () => page.evaluate<unknown[]>("told");
-  const eventually = <Value>(read: () => Promise<Value>) => expect.poll(read, { timeout: 20_000 });
+  const eventually = <Value>(read: () => Promise<Value>) => expect.poll(read);
   const eventsOf = async (user: string) => {
     const answer = await edge.call(`/v0/users/${user}/events`);
     const { events } = (await answer.json()) as { events: { type: string; item_id: string; rank_id?: string }[] };

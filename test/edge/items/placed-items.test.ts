@@ -77,9 +77,7 @@ test("of 20 new lamps, at most one of ten places holds one, and none that is hid
   expect(ofAnn).toHaveLength(20);
   await buy(ofAnn[0]!);
   await change({ item_id: ofAnn[1]!, hidden: true });
-  await expect
-    .poll(async () => (await list({ user_id: "ann" })).filter(isNew), { timeout: 30_000 })
-    .toEqual(ofAnn.slice(2));
+  await expect.poll(async () => (await list({ user_id: "ann" })).filter(isNew)).toEqual(ofAnn.slice(2));
   expect((await list({ user_id: "ann" })).findIndex(isNew)).toBe((await list(liking(0))).findIndex(isNew));
 });
 

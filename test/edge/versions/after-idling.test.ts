@@ -68,12 +68,14 @@ test("a known user's call still makes one trip when nothing has changed", async 
   const rank = () => edge.call("/v0/models/shop/rank?user_id=ann");
   await rank();
   await edge.reads();
-  await edge.inject({ keys: "", kind: "slow", slowMs: 300 });
+  await edge.inject({ keys: "", kind: "slow", slowMs: 600 });
   for (const seconds of [10, 30, 100]) {
     await edge.idle(seconds * 1000);
     expect(await (await rank()).json()).not.toContain(shopItemId(0, "string"));
-    const startedMs = (await edge.reads()).map((read) => read.startedMs);
+    // On a slow machine an object may be stale at the end of the trip, and is then read again in the background.
+    const firstReads = new Map((await edge.reads()).toReversed().map((read) => [read.key, read.startedMs]));
+    const startedMs = [...firstReads.values()];
     expect(startedMs.length).toBeGreaterThan(0);
-    expect(Math.max(...startedMs) - Math.min(...startedMs)).toBeLessThan(250);
+    expect(Math.max(...startedMs) - Math.min(...startedMs)).toBeLessThan(600);
   }
 });

@@ -43,7 +43,7 @@ test("a model can be created while the bucket is down, and its status is written
   expect((await harness.create("later", "wait")).status).toBe(201);
   expect(await pointerOf("later")).toBe(undefined);
   isDown = false;
-  await expect.poll(() => pointerOf("later"), { timeout: 8000 }).toMatchObject({ status: "SCHEDULING" });
+  await expect.poll(() => pointerOf("later")).toMatchObject({ status: "SCHEDULING" });
 });
 
 test.each([100, 2500])(

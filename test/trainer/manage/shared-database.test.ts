@@ -91,7 +91,7 @@ describe.skipIf(bin === undefined)("several trainers on one Postgres server", ()
     try {
       expect((await two.call("DELETE", "/v0/models/elsewhere")).status).toBe(202);
       const status = async () => (await two.call("GET", "/v0/models/elsewhere")).status;
-      await expect.poll(status, { timeout: 20_000 }).toBe(404);
+      await expect.poll(status).toBe(404);
       expect(one.logs).toContainEqual(expect.objectContaining({ event: "run_ended", outcome: "stopped" }));
     } finally {
       await Promise.all([one.stop(), two.stop()]);
@@ -126,7 +126,7 @@ describe.skipIf(bin === undefined)("several trainers on one Postgres server", ()
     try {
       await server.restart();
       const status = async () => (await harness.call("GET", "/v0/models")).status;
-      await expect.poll(status, { timeout: 20_000 }).toBe(200);
+      await expect.poll(status).toBe(200);
       await harness.create("after-restart", "publish v1");
       await harness.until("after-restart", ({ status }) => status === "ACTIVE");
     } finally {

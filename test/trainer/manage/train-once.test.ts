@@ -27,7 +27,7 @@ async function waitingRuns(...models: readonly (readonly [customer: string, name
   const witness = join(await freshFolder(), "started");
   const trainer = await startHarness({ stateDirectory: state, environment: { SHORTLIST_CONCURRENCY: "1" } });
   await trainer.create("busy", `first ${witness} wait\npublish v1`);
-  await expect.poll(() => existsSync(witness), { timeout: 30_000 }).toBe(true);
+  await expect.poll(() => existsSync(witness)).toBe(true);
   for (const [customer, name, script] of models)
     expect((await trainer.create(name, script, { customer, schedule: "@daily" })).status).toBe(201);
   await trainer.stop();
@@ -59,7 +59,7 @@ test("a run that is stopped waits for the next trainer", async () => {
   await waitingRuns(["acme", "shop", `first ${witness} wait\npublish v1`]);
   const stop = new AbortController();
   const stopped = trainOnce(scriptedParts(state), { model: "shop" }, stop.signal);
-  await expect.poll(() => existsSync(witness), { timeout: 30_000 }).toBe(true);
+  await expect.poll(() => existsSync(witness)).toBe(true);
   stop.abort();
   expect(await stopped).toEqual({ runs: 1, failed: [] });
   expect(await once()).toEqual({ runs: 2, failed: [], started: ["busy", "shop"] });

@@ -30,7 +30,7 @@ async function objectsOf(modelName: string): Promise<string[]> {
   return keys;
 }
 const gone = (name: string) =>
-  expect.poll(async () => (await harness.call("GET", `/v0/models/${name}`)).status, { timeout: 20_000 }).toBe(404);
+  expect.poll(async () => (await harness.call("GET", `/v0/models/${name}`)).status).toBe(404);
 
 describe("train now", () => {
   test("starts a run, and refuses a second one while the first works", async () => {
