@@ -6,6 +6,7 @@ import { clipped } from "../shared/clipped.ts";
 import { Problem } from "../shared/problem.ts";
 import { traceIdIn } from "../shared/trace-parent.ts";
 import { batchFile } from "./batch-file-route.ts";
+import { commonHeaders } from "./common-headers.ts";
 import { docsPage } from "./docs/page.ts";
 import { settingsOf } from "./env.ts";
 import { eraseUser } from "./events/erase-route.ts";
@@ -27,6 +28,7 @@ import { errorForLog, problemOf, problemResponse } from "./problem-response.ts";
 import { rankByBody, rankByQuery, readAhead, similarByBody, similarByQuery } from "./rank-route.ts";
 import { RefusedCall } from "./ranking/capacity.ts";
 import type { ObjectCache } from "./reading/cached-objects.ts";
+import { rememberingRouter } from "./remembering-router.ts";
 import { requestEntry, writeLog } from "./request-log.ts";
 import type { VersionLoader } from "./versions/snapshot-cache.ts";
 import { requireOrigin } from "./web-page-keys.ts";
@@ -80,7 +82,7 @@ const SIGNATURES = ["x-user-signature", "x-from-signature"];
 
 /** @param cache The data centre's cache, if there is one. */
 export function createApp(loader: VersionLoader, cache?: ObjectCache): Hono<EdgeEnv> {
-  const app = new Hono<EdgeEnv>();
+  const app = new Hono<EdgeEnv>({ router: rememberingRouter() });
 
   app.use(identify(loader, cache));
   app.use(allowOrigins);
@@ -125,9 +127,8 @@ function identify(loader: VersionLoader, cache?: ObjectCache): MiddlewareHandler
     c.set("access", { nowMs: Date.now, waitUntil: (work) => c.executionCtx.waitUntil(work) });
     await next();
     const { headers } = c.res; // c.header() would make a new response with its own stream each time
-    headers.set("x-request-id", c.get("requestId"));
-    headers.set("cache-control", "no-store");
-    headers.set("x-content-type-options", "nosniff");
+    if (!c.get("hasCommonHeaders"))
+      for (const [name, value] of Object.entries(commonHeaders(c.get("requestId")))) headers.set(name, value);
     const waitedMs = Date.now() - arrivedMs;
     countCall(c, waitedMs);
     writeCallPoint(c, waitedMs);

@@ -36,6 +36,8 @@ export type EdgeEnv = {
     isLoggedTogether?: true;
     /** The code of the problem that the call was refused with. */
     refusal?: ProblemCode;
+    /** The response was made with the headers that all responses have. */
+    hasCommonHeaders?: true;
     /** How a rank call was answered, for the log. */
     ranked?: Readonly<Record<string, string | number>>;
   };

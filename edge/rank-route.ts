@@ -2,6 +2,7 @@
 import type { Context } from "hono";
 import { parseRankBody, parseRankQuery, parseSimilarBody, parseSimilarQuery } from "../shared/api.ts";
 import { requireScope } from "./auth.ts";
+import { commonHeaders } from "./common-headers.ts";
 import { customerShards } from "./events/call-shards.ts";
 import { expose } from "./events/exposure-of-call.ts";
 import { liveChoicesOf } from "./events/live-choices.ts";
@@ -82,8 +83,10 @@ function rankRoute(readAsked: ReadAsked): (c: Context<EdgeEnv>) => Promise<Respo
     };
     const { headers, body, logged } = await answerRank(call, isolate, () => readAsked(c.req.raw, call, isolate));
     c.set("ranked", logged);
-    for (const [name, value] of Object.entries(headers)) c.header(name, value);
-    return c.json(body);
+    // All headers at once: c.header() and c.json() would write each one twice.
+    const answer = Response.json(body, { headers: { ...headers, ...commonHeaders(call.requestId) } });
+    c.set("hasCommonHeaders", true);
+    return answer;
   };
 }
 

@@ -50,6 +50,7 @@ export async function withEdge<T>(
       CACHE_MEGABYTES,
       RECORD_MEGABYTES,
       QUEUE_MS_MAX: 10_000,
+      LOG_SAMPLE_RATE: 0.1, // as in production
       RANK_TIMEOUT_MS: 28_000, // a busy machine loads a million items slowly
       ...options.vars,
     },
