@@ -15,14 +15,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const TRAINER_FLOORS: readonly (readonly string[])[] = [
   ["shortlist.ts", "keys", "deploy"],
   ["serve"],
-  ["main.ts", "evaluate-cli.ts", "event-shards-cli.ts", "local"],
+  ["main.ts", "evaluate-cli.ts", "event-shards-cli.ts", "slim-cli.ts", "local"],
   ["manage"],
   ["run"],
   ["choose", "publish"],
   ["learn"],
   ["read"],
   ["store"],
-  ["settings.ts", "environment-variables.ts", "log", "stage"],
+  ["settings.ts", "environment-variables.ts", "installed-packages.ts", "log", "stage"],
 ];
 const EMPTY_NAMES = /(^|[/-])(utils?|helpers?|common|misc|manager|base|lib|types|constants)(\.ts|\/)/;
 const IMPURE = /\b(Date\.now|new Date\(\)|Math\.random|process\.|fetch\(|console\.)|from "node:/;

@@ -32,6 +32,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   restore: { does: "restores what backup has saved", program: "serve/backup-cli", uses: "records", isNamed: true },
   doctor: { does: "says what is wrong with a service, and what to do", program: "serve/doctor", uses: "variables" },
+  slim: { does: "deletes what this machine does not need of the installed packages", program: "slim-cli" },
   evaluate: { does: "measures how well models rank the rows of two files", program: "evaluate-cli" },
   "event-shards": { does: "how many shards hold a customer's events", program: "event-shards-cli", uses: "variables" },
   "prune-erased": {
