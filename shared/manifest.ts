@@ -58,6 +58,7 @@ export const MEDIA_TYPES = {
   recentChoices: "application/vnd.shortlist.recent-choices",
   together: "application/vnd.shortlist.together",
   repeatIntervals: "application/vnd.shortlist.repeat-intervals",
+  scoreRecipe: "application/vnd.shortlist.score-recipe",
 } as const;
 
 /** The only method that ignores the user. By this name, the edge knows that an answer is not personal. */
@@ -143,6 +144,8 @@ const ManifestObject = z.object({
   together: Descriptor.optional(),
   /** After how long items are chosen again (shared/repeat-intervals.ts). Absent without repetitions; older readers ignore it. */
   repeat_intervals: Descriptor.optional(),
+  /** Scores of a few items without the graph (shared/score-recipe.ts). Absent where they have no such form; older readers ignore it. */
+  score_recipe: Descriptor.optional(),
   /** The events that the model listens to, and how many of each shard this version has learnt. Absent: none. */
   events: z
     .object({

@@ -93,7 +93,7 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const reasons = () => {
     if (strategy === "together") return togetherReasons(items, session, snapshot.together!);
     if (IMPERSONAL.has(strategy) || isAgain) return items.map(() => []); // no history led to the list
-    return reasonsFor(items, history, snapshot, shaping?.boosts.length ? undefined : scores);
+    return reasonsFor(items, history, snapshot);
   };
   return {
     items,
@@ -167,9 +167,11 @@ export function compileRequest(
   return { isMatch, shaping, missing, refersToUser };
 }
 
-/** The largest number of times that a request runs the model. */
-export const runsMaxOf = ({ wanted }: Pick<RankRequest, "wanted">, itemCount: number): number =>
-  wanted?.reasons ? 3 + reasonItemsMax(itemCount) : 1;
+/** The largest number of times that a request runs the model; with a recipe, what reasons take is about one run more. */
+export function runsMaxOf({ wanted }: Pick<RankRequest, "wanted">, itemCount: number, hasRecipe: boolean): number {
+  if (!wanted?.reasons) return 1;
+  return hasRecipe ? 2 : 3 + reasonItemsMax(itemCount);
+}
 
 type Scored = {
   /** Undefined: all items score the same, and the catalog's order is used, which is popularity with recency. */

@@ -69,8 +69,8 @@ export type Snapshot = {
   userRecord(user: UserId): Promise<UserRecord | undefined>;
   /** Float32Array(itemCount), higher is better. It is this call's own and may be changed. Never called with an empty history. */
   score(history: History): Promise<Float32Array>;
-  /** The same scores of some items only. Absent: the caller selects them. */
-  readonly scoreAt?: ((history: History, items: readonly ItemIndex[]) => Promise<Float32Array>) | undefined;
+  /** The same scores of some items only, for several histories: one array for each. Absent: the caller selects them. */
+  readonly scoreAt?: ScoreAt | undefined;
   /**
    * Scores from a user's attribute values, for users without a history; undefined if none of the values scores. Absent if the version has
    * no user values.
@@ -84,6 +84,9 @@ export type Snapshot = {
    */
   compileFilter(filter: Filter, timeFraction?: number): (item: ItemIndex) => boolean;
 };
+
+export type ScoreAt = (histories: readonly History[], items: readonly ItemIndex[]) => Promise<readonly ScoreList[]>;
+export type ScoreList = Float32Array | Float64Array;
 
 /** The part of a version that a request can be checked against without a user. */
 export type KnownNames = Pick<

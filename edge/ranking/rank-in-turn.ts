@@ -24,7 +24,7 @@ export async function rankInTurn(
   { startedMs }: Pick<RankAccess, "startedMs">,
 ): Promise<RankAnswer> {
   const { item_count } = loaded.manifest;
-  const itemCount = item_count * runsMaxOf(parameters, item_count);
+  const itemCount = item_count * runsMaxOf(parameters, item_count, loaded.fewScores !== undefined);
   return inTurn({ customer, nowMs, itemCount }, isolate, async () => {
     const { snapshot, release } = snapshotOf(loaded, { record, liveChoices });
     try {

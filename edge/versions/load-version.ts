@@ -5,10 +5,12 @@ import type { ItemIndex } from "../../shared/ids.ts";
 import type { PlacedItems } from "../../shared/items/placed-items.ts";
 import { blobKey, type Descriptor, type GoldenScores, Manifest, manifestKey } from "../../shared/manifest.ts";
 import { passingBytes } from "../../shared/memory-cost.ts";
+import { fewScores } from "../../shared/rank/few-scores.ts";
 import { type ChoiceCounts, decodeRecentChoices } from "../../shared/recent-choices.ts";
 import { decodeRepeatIntervals, type RepeatIntervals } from "../../shared/repeat-intervals.ts";
+import { decodeRecipe, type StoredRecipe } from "../../shared/score-recipe.ts";
 import { decodeSimilarity, type Similarity } from "../../shared/similarity.ts";
-import { isBeyond, type Snapshot } from "../../shared/snapshot.ts";
+import { type History, isBeyond, type Snapshot } from "../../shared/snapshot.ts";
 import { decodeTogether, type Together } from "../../shared/together.ts";
 import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../../shared/user-values.ts";
@@ -42,7 +44,11 @@ export type LoadedVersion = {
   readonly together: Together | null;
   readonly repeatIntervals: RepeatIntervals | null;
   readonly scorer: Scorer;
+  /** Scores of a few items without the graph. Absent in versions that do not allow it. */
+  readonly fewScores?: FewScorer | undefined;
 };
+
+type FewScorer = (histories: readonly History[], items: readonly ItemIndex[]) => readonly Float64Array[] | undefined;
 
 /** Takes the manifest from the pointer, or reads its file if the pointer has none or a wrong one. Throws ReadError, FormatError. */
 export async function readManifest(
@@ -86,7 +92,8 @@ export async function loadVersion(
     for (const golden of model.golden) await checkGolden(scorer, golden, model.golden_tolerance);
     const isHidden = isBeyond(manifest.listed_count ?? item_count, item_count);
     const { manifestJson: _, ...named } = target;
-    return { target: named, manifest, ...decoding.value, isHidden, scorer };
+    const { recipe, ...decoded } = decoding.value;
+    return { target: named, manifest, ...decoded, isHidden, scorer, fewScores: fewScorer(manifest, recipe, scorer) };
   } catch (error) {
     await scorer.release();
     throw error;
@@ -109,7 +116,7 @@ async function readDecoded(
     if (file.size > PIECE_BYTES) largeFiles = reading;
     return decode(await reading);
   };
-  const [items, attributeTable, directory, userValues, similarity, recentChoices, together, repeatIntervals] =
+  const [items, attributeTable, directory, userValues, similarity, recentChoices, together, repeatIntervals, recipe] =
     await Promise.all([
       decoded(catalog, decodeCatalog),
       decoded(attributes, decodeAttributes),
@@ -119,6 +126,7 @@ async function readDecoded(
       decoded(manifest.recent_choices, decodeRecentChoices),
       decoded(manifest.together, decodeTogether),
       decoded(manifest.repeat_intervals, decodeRepeatIntervals),
+      decoded(manifest.score_recipe, decodeRecipe),
     ]);
   const found = {
     catalog: items!,
@@ -129,6 +137,7 @@ async function readDecoded(
     recentChoices,
     together,
     repeatIntervals,
+    recipe,
   };
   checkCounts(manifest, found);
   return found;
@@ -144,7 +153,17 @@ type Decoded = Pick<
   | "recentChoices"
   | "together"
   | "repeatIntervals"
->;
+> & { readonly recipe: StoredRecipe | null };
+
+/** Undefined unless the runtime keeps the weights as their files have them. */
+function fewScorer(
+  { model: { weights }, item_count: itemCount }: Manifest,
+  recipe: StoredRecipe | null,
+  { weightBytes }: Scorer,
+): FewScorer | undefined {
+  if (!recipe || !weightBytes || !weights.every(({ path }) => weightBytes(path))) return undefined;
+  return (histories, items) => fewScores(recipe, { histories, items, itemCount }, weightBytes);
+}
 
 function checkCounts(manifest: Manifest, found: Decoded): void {
   const { catalog, attributes, directory, userValues, similarity, recentChoices, together, repeatIntervals } = found;

@@ -21,6 +21,8 @@ import { weightPlaces } from "./weights-in-place.ts";
 export type Scorer = {
   /** Float32Array(itemCount), higher is better. Never called with an empty history. */
   score(history: History): Promise<Float32Array>;
+  /** The bytes of a weight file in the heap, valid until the next run. Absent if the runtime has them in another form. */
+  readonly weightBytes?: ((path: string) => Uint8Array | undefined) | undefined;
   /** Returns the WASM memory to the runtime's allocator. The heap itself never shrinks. */
   release(): Promise<void>;
 };
@@ -43,7 +45,7 @@ const isSmall = ({ size }: Weights) => size <= PIECE_BYTES;
  * outputs are not those of a scoring graph, and what reading the weights throws.
  */
 export async function openScorer(graph: Uint8Array, weights: readonly Weights[], itemCount: number): Promise<Scorer> {
-  const session = (await openInPlace(graph, weights)) ?? (await openWhole(graph, weights));
+  const { session, weightBytes } = (await openInPlace(graph, weights)) ?? (await openWhole(graph, weights));
   const { inputNames, outputNames } = session;
   const unknown = inputNames.find((name) => name !== "items" && name !== "ages_days");
   if (unknown !== undefined || !outputNames.includes("scores")) {
@@ -55,6 +57,7 @@ export async function openScorer(graph: Uint8Array, weights: readonly Weights[],
   }
   return {
     score: (history) => exclusively(() => run(session, history, itemCount)),
+    weightBytes,
     release: () => exclusively(() => session.release()),
   };
 }
@@ -92,6 +95,8 @@ async function instantiateImported(_bytes: unknown, imports: WebAssembly.Imports
 
 const valuesOf = (value: unknown): unknown[] => (typeof value === "object" && value ? Object.values(value) : []);
 
+type Opened = { readonly session: InferenceSession } & Pick<Scorer, "weightBytes">;
+
 type ExternalData = { readonly path: string; readonly data: Uint8Array };
 
 /** Turns off pre-packing, by which the runtime would keep a second copy of each matrix. */
@@ -106,18 +111,18 @@ function createSession(graph: Uint8Array, externalData: readonly ExternalData[])
 }
 
 /** Opens a session with all weights in JavaScript memory until it is open. */
-async function openWhole(graph: Uint8Array, weights: readonly Weights[]): Promise<InferenceSession> {
+async function openWhole(graph: Uint8Array, weights: readonly Weights[]): Promise<Opened> {
   const files = await Promise.all(
     weights.map(async (file) => ({ path: file.path, data: await wholeOf(file.size, file.pieces()) })),
   );
   const session = await exclusively(() => createSession(graph, files));
   for (const { data } of files) data.buffer.transfer(0);
-  return session;
+  return { session };
 }
 
 /** Opens a session whose weights are never in JavaScript as a whole. Undefined if the graph does not allow it. */
-async function openInPlace(graph: Uint8Array, weights: readonly Weights[]): Promise<InferenceSession | undefined> {
-  const { emptyFile, during, areKept, fill } = weightPlaces();
+async function openInPlace(graph: Uint8Array, weights: readonly Weights[]): Promise<Opened | undefined> {
+  const { emptyFile, during, areKept, fill, bytesOf } = weightPlaces();
   const empty = weights.map(({ path, size }) => ({ path, data: emptyFile(path, size) }));
   const session = await exclusively(() => during(() => createSession(graph, empty)));
   try {
@@ -127,7 +132,7 @@ async function openInPlace(graph: Uint8Array, weights: readonly Weights[]): Prom
       };
       await forEachConcurrently(weights.filter(isSmall), CONCURRENT_FILES, read);
       for (const file of weights) if (!isSmall(file)) await read(file);
-      return session;
+      return { session, weightBytes: (path) => bytesOf(heap!, path) };
     }
   } catch (error) {
     await exclusively(() => session.release());

@@ -104,7 +104,8 @@ export function snapshotCache(
       failures.delete(versionKey(target));
       const milliseconds = access.nowMs() - startedMs;
       const used = { heap_bytes: loader.heapBytes(), used_bytes: memory.usedBytes(access.nowMs()) };
-      access.log({ event: "version_loaded", level: "info", ...nameOf(target), milliseconds, ...used });
+      const reasons_from = loaded.fewScores ? "weights" : "runs";
+      access.log({ event: "version_loaded", level: "info", ...nameOf(target), milliseconds, ...used, reasons_from });
     } catch (error) {
       release();
       fail(target, startedMs, error, access);

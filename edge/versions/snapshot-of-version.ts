@@ -1,6 +1,6 @@
 import { compileFilter } from "../../shared/filter/compile-filter.ts";
 import { POPULARITY } from "../../shared/manifest.ts";
-import { valuesAt } from "../../shared/rank/reasons.ts";
+import { selecting } from "../../shared/rank/reasons.ts";
 import type { Snapshot, UserRecord } from "../../shared/snapshot.ts";
 import type { LoadedVersion } from "./load-version.ts";
 
@@ -45,12 +45,9 @@ export function snapshotOf(
       liveChoices,
       onTable: lease,
       score: async (history) => lease(await scorer.score(history)),
-      async scoreAt(history, items) {
-        const scores = await scorer.score(history);
-        const found = valuesAt(scores, items);
-        free(scores); // a call may do this twenty times
-        return found;
-      },
+      // Scores are freed at once: a call may need them twenty times.
+      scoreAt: async (histories, items) =>
+        loaded.fewScores?.(histories, items) ?? selecting(scorer.score, free)(histories, items),
       scoreByValues: userValues ? (values) => leaseIfAny(userValues.scoreIfAny(values)) : undefined,
       userAttributes: userValues?.attributesOf,
       compileFilter: (filter, timeFraction) => compileFilter(filter, filterSource, timeFraction),

@@ -19,6 +19,8 @@ export type WeightPlaces = {
   during<T>(work: () => Promise<T>): Promise<T>;
   /** Whether every tensor was read once and the session still keeps its memory. */
   areKept(heap: WebAssembly.Memory): boolean;
+  /** The bytes of a file in the heap, if it is one tensor. They are valid until the heap grows. */
+  bytesOf(heap: WebAssembly.Memory, path: string): Uint8Array | undefined;
   /** Writes bytes of a file, starting at its byte `offset`, to their addresses. */
   fill(heap: WebAssembly.Memory, path: string, offset: number, bytes: Uint8Array): void;
 };
@@ -56,6 +58,11 @@ export function weightPlaces(): WeightPlaces {
       return found.every(
         (place, i) => !isRepeated(place, i) && markOf(place).every((value, at) => bytes[place.address + at] === value),
       );
+    },
+    bytesOf(heap, path) {
+      const [place, ...others] = found.filter((place) => place.path === path);
+      if (!place || place.begin > 0 || others.length > 0) return undefined;
+      return new Uint8Array(heap.buffer, place.address, place.end);
     },
     fill(heap, path, offset, bytes) {
       for (const { begin, end, address } of found.filter((place) => place.path === path)) {

@@ -1,5 +1,5 @@
 import type { ItemIndex } from "../ids.ts";
-import type { History, Snapshot } from "../snapshot.ts";
+import type { History, ScoreAt, Snapshot } from "../snapshot.ts";
 
 /** An item of the history, and its share of all positive contributions to a score. */
 export type Reason = { readonly item: ItemIndex; readonly share: number };
@@ -17,14 +17,11 @@ export const reasonItemsMax = (itemCount: number): number =>
 /**
  * For each of some items, the items of the history that contributed most to its score, the largest share first. A contribution is the
  * difference that leaving the item out of the history makes, which is exact for models that add the contributions of their history.
- *
- * @param scores The model's scores for the history. Undefined if they are not at hand.
  */
 export async function reasonsFor(
   items: readonly ItemIndex[],
   history: History,
   snapshot: Pick<Snapshot, "score" | "scoreAt" | "itemCount">,
-  scores?: Float32Array,
 ): Promise<Reason[][]> {
   const sources = [...new Set(history.items.toReversed())];
   if (sources.length === 0 || items.length === 0) return items.map(() => []);
@@ -32,13 +29,10 @@ export async function reasonsFor(
   const itemsMax = reasonItemsMax(snapshot.itemCount);
   const newest = sources.slice(0, itemsMax);
   const older = sources.slice(itemsMax);
-  const scoreAt = snapshot.scoreAt ?? (async (of: History) => valuesAt(await snapshot.score(of), items));
-  const whole = scores ? valuesAt(scores, items) : await scoreAt(history, items);
-  const losses: number[][] = []; // by group of items that are left out together, then by scored item
-  for (const left of [...newest.map((item) => [item]), ...(older.length > 0 ? [older] : [])]) {
-    const rest = await scoreAt(without(history, new Set(left)), items);
-    losses.push(items.map((_, i) => Math.max(0, whole[i]! - rest[i]!)));
-  }
+  const groups = [...newest.map((item) => [item]), ...(older.length > 0 ? [older] : [])];
+  const histories = [history, ...groups.map((left) => without(history, new Set(left)))];
+  const [whole, ...rests] = await (snapshot.scoreAt ?? selecting(snapshot.score))(histories, items);
+  const losses = rests.map((rest) => items.map((_, i) => Math.max(0, whole![i]! - rest[i]!))); // by group, then by item
   return items.map((_, i) => {
     const total = losses.reduce((sum, loss) => sum + loss[i]!, 0);
     const reasons = newest.map((item, at) => ({ item, share: losses[at]![i]! / total }));
@@ -47,8 +41,21 @@ export async function reasonsFor(
   });
 }
 
+/** Selects the scores of some items from those of all, history by history. */
+export const selecting =
+  (score: Snapshot["score"], release: (scores: Float32Array) => void = () => undefined): ScoreAt =>
+  async (histories, items) => {
+    const found: Float32Array[] = [];
+    for (const history of histories) {
+      const scores = await score(history);
+      found.push(valuesAt(scores, items));
+      release(scores);
+    }
+    return found;
+  };
+
 /** The scores of some items. */
-export const valuesAt = (scores: Float32Array, items: readonly ItemIndex[]): Float32Array =>
+const valuesAt = (scores: Float32Array, items: readonly ItemIndex[]): Float32Array =>
   Float32Array.from(items, (item) => scores[item]!);
 
 function without({ items, agesDays }: History, left: ReadonlySet<ItemIndex>): History {

@@ -2,7 +2,7 @@ import type { AttributeColumn } from "../../shared/attributes.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { packStrings } from "../../shared/packed-strings.ts";
 import { topK } from "../../shared/top-k.ts";
-import type { ExportedModel } from "../../trainer/learn/model.ts";
+import type { AppendScores, ExportedModel, FittedModel } from "../../trainer/learn/model.ts";
 import { appendPooled } from "../../trainer/learn/neural/pooled-export.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import { exportScores } from "../../trainer/learn/scoring/scoring-graph.ts";
@@ -19,6 +19,9 @@ export type ScaleWorld = {
   /** The exact best items for a history, without its items, from float32 vectors in plain loops. */
   exactBest(history: readonly ItemIndex[], limit: number): ItemIndex[];
 };
+
+/** A world with the model that is exported. */
+export type DrawnWorld = ScaleWorld & { readonly model: FittedModel };
 
 const WIDTH = 64;
 export const HISTORY_MAX = 100;
@@ -42,7 +45,7 @@ export function drawnWorld(options: {
   readonly weightBytesMax: number;
   /** Another seed gives other vectors for the same users and items. */
   readonly seed?: number;
-}): ScaleWorld {
+}): DrawnWorld {
   const { label, itemCount, userCount, weightBytesMax, seed = 7 } = options;
   const values = drawnVectors(itemCount, seed);
   const shape = { itemCount, width: WIDTH, length: HISTORY_MAX, ordered: false };
@@ -51,9 +54,9 @@ export function drawnWorld(options: {
     ["projection", { value: identity(WIDTH), dims: [WIDTH, WIDTH] }],
     ["everyone", { value: new Float32Array(WIDTH), dims: [WIDTH] }],
   ]);
-  const exported = exportScores("pooled", itemCount, (graph, items, budget) =>
-    appendPooled(graph, items, { shape, parameters }, budget),
-  )({ weightBytesMax });
+  const append: AppendScores = (graph, items, budget) => appendPooled(graph, items, { shape, parameters }, budget);
+  const exportWithin = exportScores("pooled", itemCount, append);
+  const model = { method: "pooled", params: {}, itemCount, historyMax: HISTORY_MAX, append, export: exportWithin };
   const tastes = tasteCount(itemCount);
   const historyOf = (user: number, length: number): ItemIndex[] => {
     const random = seededRandom(1000 + user);
@@ -69,7 +72,8 @@ export function drawnWorld(options: {
     label,
     itemCount,
     dataset: datasetOf({ itemCount, userCount, historyOf }),
-    exported,
+    model,
+    exported: exportWithin({ weightBytesMax }),
     historyOf,
     exactBest: (history, limit) => exactBest(values, history, limit),
   };

@@ -89,7 +89,7 @@ export const rules: Bench = async (context) => {
 };
 
 /** The Worker of another checkout, bundled by its own code. */
-async function bundleOf(checkout: string): Promise<EdgeBundle> {
+export async function bundleOf(checkout: string): Promise<EdgeBundle> {
   const file = pathToFileURL(resolve(checkout, "test/fixtures/edge-bundle.ts")).href;
   const { bundleEdge } = (await import(file)) as { bundleEdge: () => Promise<EdgeBundle> };
   return bundleEdge();

@@ -13,6 +13,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   "edge-sparse": async () => (await import("./edge-sparse.ts")).edgeSparse,
   catalog: async () => (await import("./catalog.ts")).catalog,
   rules: async () => (await import("./rules.ts")).rules,
+  reasons: async () => (await import("./reasons.ts")).reasons,
   "live-catalog": async () => (await import("./live-catalog.ts")).liveCatalog,
   "far-bucket": async () => (await import("./far-bucket.ts")).farBucket,
   experiment: async () => (await import("./experiment.ts")).experiment,

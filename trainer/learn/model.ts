@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import type { StoredRecipe } from "../../shared/score-recipe.ts";
 import type { AttributeColumn, Interactions } from "../read/dataset/dataset.ts";
 import type { GraphBuilder } from "./numerics/onnx/graph.ts";
 
@@ -98,6 +99,8 @@ export type GraphPart = {
   readonly scores: string;
   readonly weights: ExportedModel["weights"];
   readonly truncation: string;
+  /** How the scores of a few items follow from the files. Absent: only by scoring all items. */
+  readonly recipe?: StoredRecipe | undefined;
 };
 
 /** ONNX with external data. Input `items` int32 [L], L ≥ 1, oldest first; output `scores` float32 [itemCount]. */
@@ -106,4 +109,6 @@ export type ExportedModel = {
   readonly weights: readonly { readonly path: string; readonly bytes: Uint8Array }[];
   /** What was left out to meet the budget, such as "12,000 of 90,000 weights, which matter most"; empty when nothing. */
   readonly truncation: string;
+  /** How the scores of a few items follow from the weights; without the sums over the catalog. Absent: only by scoring all items. */
+  readonly recipe?: StoredRecipe | undefined;
 };

@@ -21,6 +21,7 @@ import { type BuiltVersion, describe, manifestBytes, type VersionFile, versionFi
 import { GOLDEN_TOLERANCE, goldenHistories, goldenScores } from "./golden.ts";
 import { itemsTogether } from "./items-together.ts";
 import { measureSimilarity } from "./measure-similarity.ts";
+import { scoreRecipeFile } from "./score-recipe.ts";
 import { packUserRecords } from "./write-user-records.ts";
 
 export type VersionInput = ItemColumns & {
@@ -102,7 +103,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   };
   let manifest = checkManifest(necessary);
   const addIfFits = async (
-    name: "similarity" | "recent_choices" | "together" | "repeat_intervals",
+    name: "similarity" | "recent_choices" | "together" | "repeat_intervals" | "score_recipe",
     bytes: Uint8Array,
     mediaType: string,
   ) => {
@@ -119,6 +120,8 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   if (together) await addIfFits("together", encodeTogether(together), MEDIA_TYPES.together);
   const intervals = repeatIntervals(dataset);
   if (intervals) await addIfFits("repeat_intervals", encodeRepeatIntervals(intervals), MEDIA_TYPES.repeatIntervals);
+  const recipe = scoreRecipeFile(exported, dataset.itemCount, golden);
+  if (recipe) await addIfFits("score_recipe", recipe, MEDIA_TYPES.scoreRecipe);
   return { version: await versionName(manifest), manifest, files: [...files.values()] };
 }
 

@@ -14,7 +14,6 @@ import { decodeExtension, extensionKey } from "../../shared/items/extension-file
 import { placedItems } from "../../shared/items/placed-items.ts";
 import type { LivePointer } from "../../shared/live-pointer.ts";
 import { blobKey, type Descriptor, type Manifest, POPULARITY } from "../../shared/manifest.ts";
-import { valuesAt } from "../../shared/rank/reasons.ts";
 import { decodeRecentChoices } from "../../shared/recent-choices.ts";
 import { decodeSimilarity } from "../../shared/similarity.ts";
 import type { Snapshot, UserRecord } from "../../shared/snapshot.ts";
@@ -120,7 +119,6 @@ export async function openStoredVersion(
       ...common,
       userRecord: async () => record,
       score: (history) => scorer.score(history),
-      scoreAt: async (history, items) => valuesAt(await scorer.score(history), items),
     }),
     hashOf,
     recordOf,

@@ -153,17 +153,17 @@ test("without attributes there is no file of them", async () => {
   expect(built.manifest.attributes).toBeNull();
 });
 
-test("statistics for similar items and counts of choices are left out where they would not fit into an isolate", async () => {
+test("the recipe, counts of choices and statistics for similar items are left out where they would not fit into an isolate", async () => {
   const whole = await buildVersion(await inputOf());
   const needed = leastMemoryBytes(whole.manifest);
   const versionWith = async (edgeMemoryBytes: number) => buildVersion(await inputOf({ edgeMemoryBytes }));
   expect((await versionWith(needed)).manifest).toEqual(whole.manifest);
   const less = await versionWith(needed - 1);
-  expect(less.manifest).toEqual({ ...whole.manifest, recent_choices: undefined });
+  expect(less.manifest).toEqual({ ...whole.manifest, score_recipe: undefined });
   expect(less.files).toHaveLength(whole.files.length - 1);
   const least = await versionWith(0);
-  expect(least.manifest).toEqual({ ...less.manifest, similarity: undefined });
-  expect(least.files).toHaveLength(whole.files.length - 2);
+  expect(least.manifest).toEqual({ ...less.manifest, similarity: undefined, recent_choices: undefined });
+  expect(least.files).toHaveLength(whole.files.length - 3);
 });
 
 test("what the edge would refuse is refused here", async () => {

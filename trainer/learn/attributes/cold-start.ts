@@ -1,4 +1,4 @@
-import { type AppendScores, type FittedModel, fitOrReuse, type Method } from "../model.ts";
+import { type AppendScores, type FittedModel, fitOrReuse, type GraphPart, type Method } from "../model.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { cast, integers, scalar } from "../numerics/onnx/graph-shorthand.ts";
 import { exportScores } from "../scoring/scoring-graph.ts";
@@ -70,6 +70,7 @@ function placeCold(warm: FittedModel, cold: Cold): FittedModel {
       scores: joinedScores(graph, { items, warm: warmPart.scores, cold: coldPart.scores, mask, places, every }),
       weights: [...warmPart.weights, ...coldPart.weights, { path: maskPath, bytes: isCold }],
       truncation: truncations.filter(Boolean).join("; "),
+      recipe: coldRecipe(warmPart.recipe, `${budget.prefix}cold_bits`, isCold),
     };
   };
   const model: ColdModel = {
@@ -81,6 +82,13 @@ function placeCold(warm: FittedModel, cold: Cold): FittedModel {
     export: exportScores(method, itemCount, append),
   };
   return model;
+}
+
+function coldRecipe(warm: GraphPart["recipe"], name: string, isCold: Uint8Array): GraphPart["recipe"] {
+  if (!warm) return undefined;
+  const bits = new Uint8Array(Math.ceil(isCold.length / 8));
+  for (const [item, is] of isCold.entries()) bits[item >>> 3]! |= is << (item & 7);
+  return { recipe: { kind: "cold", warm: warm.recipe, is_cold: name }, arrays: { ...warm.arrays, [name]: bits } };
 }
 
 const SCORE_MIN = -3.4e38;

@@ -1,3 +1,4 @@
+import { HALVINGS_MAX } from "../../../shared/rank/history-weights.ts";
 import type { FittedModel, GraphPart, Params, PartBudget } from "../model.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { cast, float32, gather, int32, int64 } from "../numerics/onnx/graph-shorthand.ts";
@@ -13,7 +14,8 @@ import {
   encodeWithin,
   leastBytes,
 } from "../weights/weight-encoding.ts";
-import { HALVINGS_MAX, type HistoryWeighting, type LinearModel, type LinearTerm } from "./linear-model.ts";
+import type { HistoryWeighting, LinearModel, LinearTerm } from "./linear-model.ts";
+import { linearRecipe } from "./linear-recipe.ts";
 
 export type FittedLinear = FittedModel & { readonly linear: LinearModel };
 
@@ -36,8 +38,10 @@ export function fittedLinear(method: string, params: Params, linear: LinearModel
 function appendLinear(graph: GraphBuilder, items: string, model: LinearModel, budget: PartBudget): GraphPart {
   const { itemCount, terms } = model;
   const parts = terms.map((term) => ({ matrix: term.matrix, rowFactors: rowFactorsOf(model, term) }));
-  const { matrices, stacked, bias, truncation } = encodeWithin(parts, model.bias, budget.weightBytesMax);
-  const { external, files } = fileBox(graph, budget.prefix);
+  const encoding = encodeWithin(parts, model.bias, budget.weightBytesMax);
+  const { matrices, stacked, bias, truncation } = encoding;
+  const box = fileBox(graph, budget.prefix);
+  const { external, files } = box;
   const historyOf = weighedHistories(graph, items);
 
   const dense: string[] = [];
@@ -52,7 +56,7 @@ function appendLinear(graph: GraphBuilder, items: string, model: LinearModel, bu
     ? addSparseScores(graph, base, concatenated(graph, sparse), { matrix: stacked, file: external })
     : base;
   const scores = [begin, ...dense].filter(Boolean).reduce((sum, part) => graph.op("Add", [sum, part]));
-  return { scores, weights: files, truncation };
+  return { scores, weights: files, truncation, recipe: linearRecipe(terms, encoding, box) };
 }
 
 /** Bytes of the smallest files that `appendLinear` writes; it cannot keep to a smaller budget. */

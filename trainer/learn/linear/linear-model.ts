@@ -1,3 +1,4 @@
+import type { RecipeWeighting } from "../../../shared/score-recipe.ts";
 import type { WeightMatrix } from "../weights/weight-matrix.ts";
 
 /** How much each entry of a history counts. Position 0 is the newest entry. */
@@ -12,8 +13,13 @@ export type HistoryWeighting = {
   readonly halfLifeDays?: number;
 };
 
-/** Very old histories keep a weight, so that they are still ranked for. */
-export const HALVINGS_MAX = 20;
+/** The same weighting as a recipe has it. */
+export const recipeWeighting = ({ distinct, scale, window, halfLifeDays }: HistoryWeighting): RecipeWeighting => ({
+  distinct,
+  scale: Number.isFinite(scale) ? scale : null,
+  window,
+  ...(halfLifeDays !== undefined && { half_life_days: halfLifeDays }),
+});
 
 /** The part of a model that reads the history through one weighting. */
 export type LinearTerm = { readonly weighting: HistoryWeighting; readonly matrix: WeightMatrix };

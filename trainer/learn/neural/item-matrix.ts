@@ -1,3 +1,4 @@
+import type { VectorsRecipe } from "../../../shared/score-recipe.ts";
 import type { PartBudget } from "../model.ts";
 import { transposed } from "../numerics/linear-algebra/matrix.ts";
 import { symmetricEigen } from "../numerics/linear-algebra/symmetric-eigen.ts";
@@ -53,6 +54,8 @@ function serveFloats(graph: GraphBuilder, { itemCount, width, values }: ItemMatr
     scoresOf: (vector) => flat(graph, graph.op("MatMul", [vector, table])),
     files: box.files,
     truncation: "",
+    recipe: { kind: "floats", file: box.pathOf("items"), width },
+    arrays: {},
   };
 }
 
@@ -63,12 +66,15 @@ function serveDirections(
   { rank, box }: { readonly rank: number; readonly box: FileBox },
 ): ServedItems {
   const { values, fraction } = leadingDirections(matrix, rank);
+  const name = box.pathOf("basis");
   const basis = graph.constant({ type: "float32", dims: [rank, matrix.width], data: values });
   const inner = serveBytes(graph, { ...matrix, width: rank, values: projected(matrix, values, rank) }, box);
   return {
     rowsOf: (items) => graph.op("MatMul", [inner.rowsOf(items), basis]),
     scoresOf: (vector) => inner.scoresOf(graph.op("Gemm", [vector, basis], { transB: { int: 1 } })),
     files: inner.files,
+    recipe: { ...(inner.recipe as VectorsRecipe & { kind: "bytes" }), basis: name },
+    arrays: { [name]: values },
     truncation: `item vectors as int8 in ${rank} of ${matrix.width} dimensions, which hold ${(100 * fraction).toFixed(1)} % of them`,
   };
 }

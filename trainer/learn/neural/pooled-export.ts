@@ -39,6 +39,24 @@ export function appendPooled(
     scores: served.scoresOf(unit),
     weights: [...served.files, ...box.files],
     truncation: served.truncation,
+    recipe: {
+      recipe: {
+        kind: "pooled",
+        length,
+        width,
+        vectors: served.recipe,
+        lengths: box.pathOf("lengths"),
+        ...(ordered && { place_weights: box.pathOf("place_weights") }),
+        projection: box.pathOf("projection"),
+        everyone: box.pathOf("everyone"),
+      },
+      arrays: {
+        ...served.arrays,
+        ...(ordered && { [box.pathOf("place_weights")]: parameters.get("place_weights")!.value }),
+        [box.pathOf("projection")]: parameters.get("projection")!.value,
+        [box.pathOf("everyone")]: parameters.get("everyone")!.value,
+      },
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 import type { History } from "../../../shared/snapshot.ts";
-import type { AppendScores, FittedModel, Params } from "../model.ts";
+import type { AppendScores, FittedModel, GraphPart, Params } from "../model.ts";
 import { type GraphBuilder, graphBuilder } from "../numerics/onnx/graph.ts";
 import { scalar } from "../numerics/onnx/graph-shorthand.ts";
 import { exportScores } from "./scoring-graph.ts";
@@ -61,6 +61,7 @@ function appendBlend(parts: readonly BlendPart[]): AppendScores {
     let bytesLeft = budget.weightBytesMax;
     const files: { readonly path: string; readonly bytes: Uint8Array }[] = [];
     const truncations: string[] = [];
+    const recipes: PartRecipe[] = [];
     // The part with the largest weight comes first; bytes that it does not use go to the others.
     const byWeight = parts.toSorted((a, b) => b.weight - a.weight);
     const terms = byWeight.map(({ model, weight }, i) => {
@@ -69,12 +70,23 @@ function appendBlend(parts: readonly BlendPart[]): AppendScores {
       for (const file of part.weights) bytesLeft -= file.bytes.length;
       files.push(...part.weights);
       if (part.truncation) truncations.push(`${model.method}: ${part.truncation}`);
+      recipes.push({ weight, recipe: part.recipe });
       const spread = spreadNode(graph, part.scores);
       return graph.op("Mul", [part.scores, graph.op("Div", [scalar(graph, weight), spread])]);
     });
     const scores = terms.reduce((sum, term) => graph.op("Add", [sum, term]));
-    return { scores, weights: files, truncation: truncations.join("; ") };
+    return { scores, weights: files, truncation: truncations.join("; "), recipe: blendRecipe(recipes) };
   };
+}
+
+type PartRecipe = { readonly weight: number; readonly recipe: GraphPart["recipe"] };
+
+/** Undefined unless every part has a recipe. */
+function blendRecipe(parts: readonly PartRecipe[]): GraphPart["recipe"] {
+  const known = parts.flatMap(({ weight, recipe }) => (recipe ? [{ weight, part: recipe.recipe }] : []));
+  if (known.length < parts.length) return undefined;
+  const arrays = Object.assign({}, ...parts.map(({ recipe }) => recipe!.arrays));
+  return { recipe: { kind: "blend", parts: known }, arrays };
 }
 
 const leastBytesOf = (parts: readonly BlendPart[]): number =>

@@ -1,3 +1,4 @@
+import type { VectorsRecipe } from "../../../shared/score-recipe.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { cast, integers, MICROSOFT, scalar } from "../numerics/onnx/graph-shorthand.ts";
 import type { FileBox } from "../scoring/scoring-graph.ts";
@@ -10,6 +11,9 @@ export type ServedItems = {
   readonly scoresOf: (vector: string) => string;
   readonly files: FileBox["files"];
   readonly truncation: string;
+  readonly recipe: VectorsRecipe;
+  /** The arrays that the recipe names and no file has. */
+  readonly arrays: Readonly<Record<string, Float32Array>>;
 };
 
 export type ItemMatrix = { readonly itemCount: number; readonly width: number; readonly values: Float32Array }; // [itemCount * width]
@@ -70,6 +74,14 @@ export function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, box: FileBox
     },
     files: box.files,
     truncation: "item vectors as int8 with one scale per item",
+    recipe: {
+      kind: "bytes",
+      file: box.pathOf("items"),
+      width,
+      block_items: blockItems,
+      scales: box.pathOf("item_scales"),
+    },
+    arrays: {},
   };
 }
 
