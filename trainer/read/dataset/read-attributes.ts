@@ -205,20 +205,16 @@ type ReadColumn = {
 };
 
 async function readColumn(place: Place, { name, type }: TypedAttribute): Promise<ReadColumn | string> {
-  const set = (values: Float64Array | Uint8Array) =>
-    fill(place, (i, value) => {
-      values[i] = value as number;
-    });
-  if (type === "Numerical" || type === "Timestamp") {
-    const values = new Float64Array(place.count).fill(Number.NaN);
-    return { present: await set(values), column: { name, type, values }, distinct: null };
-  }
   if (type === "Location") return await readPlaces(place, name);
-  if (type === "Boolean") {
-    const values = new Uint8Array(place.count).fill(255);
-    return { present: await set(values), column: { name, type, values }, distinct: null };
-  }
-  return await readTexts(place, { name, type });
+  if (type !== "Numerical" && type !== "Timestamp" && type !== "Boolean") return await readTexts(place, { name, type });
+  const column: AttributeColumn =
+    type === "Boolean"
+      ? { name, type, values: new Uint8Array(place.count).fill(255) }
+      : { name, type, values: new Float64Array(place.count).fill(Number.NaN) };
+  const present = await fill(place, (i, value) => {
+    column.values[i] = value as number;
+  });
+  return { present, column, distinct: null };
 }
 
 async function readPlaces(place: Place, name: string): Promise<ReadColumn> {

@@ -42,12 +42,8 @@ function renumber(items: Int32Array, newIndex: Int32Array): Int32Array {
 
 /** The strings at some positions, in the order of the positions. */
 export function pickStrings({ bytes, start }: PackedStrings, positions: Int32Array): PackedStrings {
-  const pickedStart = pickedStarts(start, positions);
-  const picked = new Uint8Array(pickedStart.at(-1)!);
-  for (const [to, from] of positions.entries()) {
-    picked.set(bytes.subarray(start[from]!, start[from + 1]!), pickedStart[to]!);
-  }
-  return { bytes: picked, start: pickedStart };
+  const picked = pickSlices({ start, values: bytes }, positions, (length) => new Uint8Array(length));
+  return { bytes: picked.values, start: picked.start };
 }
 
 /** The values at some positions, in the order of the positions. */
@@ -64,24 +60,25 @@ export function pickColumn(column: AttributeColumn, positions: Int32Array): Attr
     }
     case "Boolean":
       return { ...column, values: Uint8Array.from(positions, (from) => column.values[from]!) };
-    default:
-      return { ...column, ...pickCodes(column, positions) };
+    default: {
+      const { start, codes: values } = column;
+      const picked = pickSlices({ start, values }, positions, (length) => new Uint32Array(length));
+      return { ...column, start: picked.start, codes: picked.values };
+    }
   }
 }
 
-type Codes = { readonly start: Uint32Array; readonly codes: Uint32Array };
+type Slices<Values> = { readonly start: Uint32Array; readonly values: Values };
 
-function pickCodes({ start, codes }: Codes, positions: Int32Array): Codes {
-  const pickedStart = pickedStarts(start, positions);
-  const picked = new Uint32Array(pickedStart.at(-1)!);
-  for (const [to, from] of positions.entries()) {
-    picked.set(codes.subarray(start[from]!, start[from + 1]!), pickedStart[to]!);
-  }
-  return { start: pickedStart, codes: picked };
-}
-
-function pickedStarts(start: Uint32Array, positions: Int32Array): Uint32Array {
-  const picked = new Uint32Array(positions.length + 1);
-  for (const [to, from] of positions.entries()) picked[to + 1] = picked[to]! + start[from + 1]! - start[from]!;
-  return picked;
+/** The slices at some positions, one behind the other. */
+function pickSlices<Values extends Uint8Array | Uint32Array>(
+  { start, values }: Slices<Values>,
+  positions: Int32Array,
+  make: (length: number) => Values,
+): Slices<Values> {
+  const ends = new Uint32Array(positions.length + 1);
+  for (const [to, from] of positions.entries()) ends[to + 1] = ends[to]! + start[from + 1]! - start[from]!;
+  const picked = make(ends.at(-1)!);
+  for (const [to, from] of positions.entries()) picked.set(values.subarray(start[from]!, start[from + 1]!), ends[to]!);
+  return { start: ends, values: picked };
 }

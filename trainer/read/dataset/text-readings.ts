@@ -19,15 +19,7 @@ export const unlessNothing = (text: string): string => `CASE WHEN ${text} NOT IN
 const isCode = (text: string) => `regexp_matches(${text}, '^[+-]?0[0-9]')`;
 
 /** The codes of ISO 4217. Other capitals, such as those of a size or a part number, are no currency. */
-const CURRENCY_CODES =
-  `AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY
-  COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD
-  JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO
-  NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT
-  TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VES VND VUV WST XAF XCD XCG XOF XPF YER ZAR ZMW ZWG`.replaceAll(
-    /\s+/g,
-    "|",
-  );
+const CURRENCY_CODES = Intl.supportedValuesOf("currency").join("|");
 const CURRENCY_BEFORE = `^([+-]?)\\s*([$€£¥₹]|(?:${CURRENCY_CODES})\\s)\\s*`;
 const CURRENCY_BEHIND = `\\s*([$€£¥₹]|${CURRENCY_CODES})$`;
 

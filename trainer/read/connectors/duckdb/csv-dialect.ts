@@ -109,3 +109,28 @@ function checkColumns({ Columns }: CsvDialect, file: SourceFile): void {
   if (Columns.some(({ name }) => /[\u0000-\u0008\u000e-\u001f\ufffd]/.test(name)))
     fail(`is not a text file: its first line has control characters. Expected ${file.format.toUpperCase()} in UTF-8`);
 }
+
+const REJECTS_MAX = 10_000_000;
+
+/**
+ * The expression after FROM that reads a text file by its dialect. Lines that do not fit are recorded in temporary tables:
+ * `ignore_errors` instead would lose all rows after a quote that is not closed.
+ *
+ * @param rejects Prefix of the tables' names: `reject_errors`, `reject_scans`.
+ */
+export function csvFunction(file: SourceFile, sniffed: CsvDialect, { rejects = "reject" } = {}): string {
+  const columns = sniffed.Columns.map(({ name, type }) => `${literal(name)}: ${literal(type)}`);
+  const options = [
+    "auto_detect = false",
+    `delim = ${literal(sniffed.Delimiter)}`,
+    `quote = '"', escape = '"'`,
+    `new_line = ${literal(sniffed.NewLineDelimiter)}`,
+    `skip = ${sniffed.SkipRows}`,
+    `header = ${sniffed.HasHeader}`,
+    `compression = '${file.compression}'`,
+    `columns = {${columns.join(", ")}}`,
+    `store_rejects = true, rejects_limit = ${REJECTS_MAX}`,
+    `rejects_table = '${rejects}_errors', rejects_scan = '${rejects}_scans'`,
+  ];
+  return `read_csv(${literal(file.path)}, ${options.join(", ")})`;
+}

@@ -1,7 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import type { FileTable, TypedColumn } from "./columns.ts";
-import { sniffCsv, type Typing } from "./csv-dialect.ts";
-import { csvFunction } from "./csv-function.ts";
+import type { FileTable } from "./columns.ts";
+import { csvFunction, sniffCsv, type Typing } from "./csv-dialect.ts";
 import type { SourceFile } from "./files.ts";
 import { jsonTable } from "./json-table.ts";
 import { parquetTable } from "./parquet-table.ts";
@@ -33,10 +32,7 @@ async function csvTable(connection: DuckDBConnection, typing: Typing): Promise<F
   const { file } = typing;
   const sniffed = await sniffCsv(connection, { file, typedByRows: SNIFFED_ROWS });
   const columns = await typeColumns(connection, typing, sniffed);
-  const typeOf = ({ name, type }: TypedColumn, asText?: ReadonlySet<string>) => (asText?.has(name) ? "VARCHAR" : type);
-  return {
-    columns,
-    from: (asText) =>
-      csvFunction(file, { ...sniffed, Columns: columns.map((one) => ({ name: one.name, type: typeOf(one, asText) })) }),
-  };
+  const typed = (asText?: ReadonlySet<string>) =>
+    columns.map(({ name, type }) => ({ name, type: asText?.has(name) ? "VARCHAR" : type }));
+  return { columns, from: (asText) => csvFunction(file, { ...sniffed, Columns: typed(asText) }) };
 }
