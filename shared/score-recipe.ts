@@ -97,7 +97,7 @@ export type BlendRecipe = {
   kind: "blend";
   parts: { weight: number; part: ScoreRecipe }[];
 };
-/** The scores of `warm`; those of cold items depend on the whole list. `is_cold` has a bit for each item. */
+/** The scores of `warm`; those of cold items depend on the whole list. `is_cold` has a byte for each item, which is 1 for these. */
 export type ColdRecipe = { kind: "cold"; warm: ScoreRecipe; is_cold: string };
 export type ScoreRecipe = LinearRecipe | PooledRecipe | BlendRecipe | ColdRecipe;
 

@@ -32,7 +32,7 @@ function scoresOf(recipe: ScoreRecipe, asked: Asked): FewScores | undefined {
   if (recipe.kind === "pooled") return fewPooled(recipe, asked);
   if (recipe.kind === "cold") {
     const isCold = asked.files.uint8(recipe.is_cold);
-    const isAnyCold = asked.items.some((item) => ((isCold[item >>> 3]! >>> (item & 7)) & 1) === 1);
+    const isAnyCold = asked.items.some((item) => isCold[item] === 1);
     return isAnyCold || asked.wantsSums ? undefined : scoresOf(recipe.warm, asked);
   }
   if (asked.wantsSums) return undefined; // a blend within a blend

@@ -64,13 +64,13 @@ function placeCold(warm: FittedModel, cold: Cold): FittedModel {
     const used = coldPart.weights.reduce((sum, { bytes }) => sum + bytes.length, itemCount);
     const warmPart = warm.append(graph, items, { ...budget, weightBytesMax: budget.weightBytesMax - used });
     const maskPath = `${budget.prefix}is_cold.bin`;
-    const mask = cast(graph, graph.external(maskPath, "uint8", [itemCount]), "bool");
+    const mask = graph.external(maskPath, "bool", [itemCount]);
     const truncations = [warmPart.truncation, coldPart.truncation && `cold items: ${coldPart.truncation}`];
     return {
       scores: joinedScores(graph, { items, warm: warmPart.scores, cold: coldPart.scores, mask, places, every }),
       weights: [...warmPart.weights, ...coldPart.weights, { path: maskPath, bytes: isCold }],
       truncation: truncations.filter(Boolean).join("; "),
-      recipe: coldRecipe(warmPart.recipe, `${budget.prefix}cold_bits`, isCold),
+      recipe: coldRecipe(warmPart.recipe, maskPath),
     };
   };
   const model: ColdModel = {
@@ -84,12 +84,8 @@ function placeCold(warm: FittedModel, cold: Cold): FittedModel {
   return model;
 }
 
-function coldRecipe(warm: GraphPart["recipe"], name: string, isCold: Uint8Array): GraphPart["recipe"] {
-  if (!warm) return undefined;
-  const bits = new Uint8Array(Math.ceil(isCold.length / 8));
-  for (const [item, is] of isCold.entries()) bits[item >>> 3]! |= is << (item & 7);
-  return { recipe: { kind: "cold", warm: warm.recipe, is_cold: name }, arrays: { ...warm.arrays, [name]: bits } };
-}
+const coldRecipe = (warm: GraphPart["recipe"], maskPath: string): GraphPart["recipe"] =>
+  warm && { recipe: { kind: "cold", warm: warm.recipe, is_cold: maskPath }, arrays: warm.arrays };
 
 const SCORE_MIN = -3.4e38;
 

@@ -105,7 +105,8 @@ const zeros = (graph: GraphBuilder, count: number) => graph.op("ConstantOfShape"
 function biasScores(graph: GraphBuilder, { values, scale }: EncodedBias, file: ExternalFile): string {
   if (scale === undefined) return file("bias", "float32", [values.length], values);
   const codes = file("bias", "int8", [values.length], values);
-  return graph.op("Mul", [cast(graph, codes, "float32"), graph.constant(float32([], scale))]);
+  // The runtime computes Cast and Mul of weights when it opens a graph, and then keeps four bytes an item.
+  return graph.op("DequantizeLinear", [codes, graph.constant(float32([], scale))]);
 }
 
 /** Returns a function that gives a term's weighted history; terms of equal weighting share their nodes. */

@@ -33,18 +33,13 @@ export function linearRecipe(
       found.push({ weighting, matrix: { kind: "factors", left, right } });
     }
   }
-  const arrays: Record<string, TypedArray> = {};
-  // A coded bias is expanded when the graph is opened: its codes are not among the weights that the runtime keeps.
-  const biasName = bias?.scale === undefined ? pathOf("bias") : pathOf("bias_codes");
-  if (bias?.scale !== undefined) arrays[biasName] = bias.values;
-  if (stacked) Object.assign(arrays, codeTables(stacked, pathOf));
   const recipe: LinearRecipe = {
     kind: "linear",
-    ...(bias && { bias: { file: biasName, ...(bias.scale !== undefined && { scale: bias.scale }) } }),
+    ...(bias && { bias: { file: pathOf("bias"), ...(bias.scale !== undefined && { scale: bias.scale }) } }),
     ...(stacked && { sparse: sparseRecipe(stacked, pathOf) }),
     terms: found,
   };
-  return { recipe, arrays };
+  return { recipe, arrays: stacked ? codeTables(stacked, pathOf) : {} };
 }
 
 type PathOf = FileBox["pathOf"];
