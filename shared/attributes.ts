@@ -50,6 +50,7 @@ export type AttributeColumn =
       readonly values: Uint8Array; // [count] 0 false, 1 true, 255 missing
     }
   | LocationColumn
+  | VectorColumn
   | {
       readonly name: string;
       readonly type: "Category" | "CategoryList" | "Text";
@@ -58,6 +59,14 @@ export type AttributeColumn =
       readonly start: Uint32Array; // [count + 1]
       readonly codes: Uint32Array;
     };
+
+/** Vectors of items, such as what a network makes of their texts or pictures. The files of a version do not have them. */
+export type VectorColumn = {
+  readonly name: string;
+  readonly type: "Vector";
+  readonly width: number;
+  readonly values: Float32Array; // [count * width]; NaN in all places of a missing vector
+};
 
 export type WholeKeys = Uint8Array | Uint16Array | Uint32Array;
 type NumberType = "Numerical" | "Timestamp";
@@ -100,13 +109,14 @@ const Metadata = z.object({
   locations: Locations,
 });
 
-/** A column whose values are keys in the file: all but places. */
-export type KeyedAttribute = Exclude<AttributeColumn, LocationColumn>;
-export const isKeyed = (column: AttributeColumn): column is KeyedAttribute => column.type !== "Location";
+/** A column whose values are keys in the file: all but places and vectors. */
+export type KeyedAttribute = Exclude<AttributeColumn, LocationColumn | VectorColumn>;
+export const isKeyed = (column: AttributeColumn): column is KeyedAttribute =>
+  column.type !== "Location" && column.type !== "Vector";
 
 type Packed = { readonly header: ColumnHeader; readonly arrays: Readonly<Record<string, TypedArray>> };
 
-/** Columns must have distinct names, none longer than NAME_LENGTH_MAX, and `itemCount` rows. */
+/** Columns must have distinct names, none longer than NAME_LENGTH_MAX, and `itemCount` rows. Vectors are left out. */
 export function encodeAttributes(columns: readonly AttributeColumn[], itemCount: number): Uint8Array {
   assert(columns.length <= ATTRIBUTES_MAX, `at most ${ATTRIBUTES_MAX} attributes, found ${columns.length}`);
   assert(new Set(columns.map((column) => column.name)).size === columns.length, "attribute names are distinct");

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The types of attributes of items and users. Places are `Location`. */
+/** The types of attributes of items and users. Places are `Location`. `Vector`: only items have it, and only training reads it. */
 export const FeatureType = z.enum([
   "Category",
   "CategoryList",
@@ -9,5 +9,6 @@ export const FeatureType = z.enum([
   "Timestamp",
   "Text",
   "Location",
+  "Vector",
 ]);
 export type FeatureType = z.infer<typeof FeatureType>;

@@ -70,7 +70,8 @@ const Entity = z.strictObject({
     .optional()
     .meta({
       description:
-        "Other columns of this source, each named once, at most 200. Without this list, every other column of the source is a feature.",
+        "Other columns of this source, each named once, at most 200. Without this list, every other column of the source is a feature. " +
+        "A Vector is a list of numbers of one length that describes an item; it places new items in lists, and is in no filter.",
       examples: [[{ name: "category", type: "Category" }]],
     }),
 });

@@ -64,7 +64,7 @@ test.skipIf(missing !== undefined).each([
     for (let i = 1; i <= LIST; i++) sums.chance += overlap(film, (film + 47 * i) % 500);
   }
   await scorer.close();
-  expect(sums.rare / (100 * LIST)).toBeLessThan(0.05); // such films fill .16 without the noise of rare items
+  expect(sums.rare / (100 * LIST)).toBeLessThan(0.1); // films that nobody has chosen, by their genres; .16 without the noise of rare items
   expect(sums.similar / sums.chance).toBeGreaterThan(overChance);
   expect(sums.similar / sums.next).toBeGreaterThan(overNext);
 });

@@ -9,18 +9,23 @@ import { clearRow, rowSum } from "../weights/row-sum.ts";
 import { sparseBuilder } from "../weights/sparse-builder.ts";
 import { addRow, denseWeights, type SparseWeights, strongestWeights } from "../weights/weight-matrix.ts";
 import { describedItems, itemFeatures } from "./item-features.ts";
+import { addVectors, hasVectors, vectorFeatureCount } from "./vector-features.ts";
 
 export type AttributeRidgeParams = {
   /** Ridge on the attributes, in items: it counts like that many items without any co-occurrence. */
   readonly lambda: number;
   /** Strongest scored items that each source item keeps. */
   readonly neighbours: number;
+  /** 1: the items' vectors describe them too. */
+  readonly vectors?: number;
 };
 
 const SOURCES_PER_BLOCK = 512;
 const TARGETS_PER_BLOCK = 1024;
 /** Users and items are divided by their count to this power in the co-occurrences. */
 const EXPONENT = 0.5;
+
+const SETTING = { lambda: 3, neighbours: 200 };
 
 /**
  * Computes scores for items from their attributes alone: with T the items' features and Y the normalised co-occurrences of the
@@ -30,8 +35,10 @@ const EXPONENT = 0.5;
  */
 export const attributeRidge: Method<AttributeRidgeParams> = {
   name: "attribute_ridge",
-  grid: (data) =>
-    describedItems(data.itemAttributes, data.itemCount).featureCount === 0 ? [] : [{ lambda: 3, neighbours: 200 }],
+  grid({ itemAttributes, itemCount }) {
+    const byWords = describedItems(itemAttributes, itemCount).featureCount === 0 ? [] : [SETTING];
+    return hasVectors(itemAttributes) ? [{ ...SETTING, vectors: 1 }, ...byWords] : byWords;
+  },
   cost: (data, params) => attributeCost(data, data.itemCount, params),
   async fit(data, params, context) {
     const all = Int32Array.from({ length: data.itemCount }, (_, item) => item);
@@ -45,9 +52,10 @@ export const attributeRidge: Method<AttributeRidgeParams> = {
 export function attributeCost(
   { itemCount, items, userCount, itemAttributes }: TrainingData,
   targetCount: number,
-  { neighbours }: AttributeRidgeParams,
+  { neighbours, vectors }: AttributeRidgeParams,
 ): Cost {
-  const { featureCount } = describedItems(itemAttributes, itemCount);
+  const more = vectors ? vectorFeatureCount(itemAttributes) : 0;
+  const featureCount = describedItems(itemAttributes, itemCount).featureCount + more;
   const counting = 3e-9 * ((items.length / Math.max(1, userCount)) * items.length);
   const bytes =
     4 * featureCount * (targetCount + SOURCES_PER_BLOCK + 3 * featureCount) +
@@ -64,16 +72,17 @@ export function attributeCost(
 export async function attributeWeights(
   data: TrainingData,
   targets: Int32Array,
-  { lambda, neighbours }: AttributeRidgeParams,
+  { lambda, neighbours, vectors }: AttributeRidgeParams,
   context: FitContext,
 ): Promise<SparseWeights> {
   const { itemCount } = data;
   const counts = coOccurrence(distinctItems(positiveHistories(data, SET_HISTORY_MAX)), 2 * EXPONENT);
   const popularity = countItems(counts.histories);
-  const features = itemFeatures(data.itemAttributes, itemCount);
-  const width = features.columnCount;
+  const counted = itemFeatures(data.itemAttributes, itemCount);
   const gemm = openGemm();
   try {
+    const features = vectors ? await addVectors(counted, data.itemAttributes, gemm) : counted;
+    const width = features.columnCount;
     const isKnown = (item: number) => popularity[item]! > 0;
     const solved = await solvedTargets(features, targets, { lambda, isKnown, gemm });
     const builder = sparseBuilder(itemCount, itemCount);

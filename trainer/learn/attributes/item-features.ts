@@ -68,8 +68,9 @@ function valuesReader(column: AttributeColumn): (item: number) => readonly strin
         return Number.isNaN(value) ? [] : [String(bounds.filter((bound) => value >= bound).length)];
       };
     }
-    case "Location":
-      return () => []; // two items seldom have the same place
+    case "Location": // two items seldom have the same place
+    case "Vector": // vector-features.ts
+      return () => [];
     case "Boolean":
       return (item) => (column.values[item] === 255 ? [] : [String(column.values[item])]);
     default: {

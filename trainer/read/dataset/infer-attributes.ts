@@ -20,11 +20,11 @@ import {
   timesOf,
   trimmed,
 } from "./attribute-column.ts";
-import { NESTED, whyNoList } from "./list-kinds.ts";
+import { NESTED, vectorSql, vectorsOrLeftOut } from "./list-kinds.ts";
 import { isPlaceStruct } from "./place-text.ts";
 import { readRow } from "./staging.ts";
 import { textSuggestion } from "./suggest-text.ts";
-import { LIST_SEPARATORS, separated, type TextReading, unlessNothing } from "./text-readings.ts";
+import { BRACKETED, LIST_SEPARATORS, separated, type TextReading, unlessNothing } from "./text-readings.ts";
 
 /** A column of an attribute table with its type. */
 export type TypedAttribute = {
@@ -33,7 +33,7 @@ export type TypedAttribute = {
   readonly inferred: boolean;
   /**
    * SQL of its value, NULL when missing: DOUBLE for Numerical and Timestamp (epoch seconds), UTINYINT for Boolean,
-   * VARCHAR for Category, Text and Location (place-text.ts), VARCHAR[] for CategoryList.
+   * VARCHAR for Category, Text and Location (place-text.ts), VARCHAR[] for CategoryList, FLOAT[] of one length for Vector.
    */
   readonly value: string;
   /** What was guessed, for people. */
@@ -82,7 +82,7 @@ async function missingNote(
   { sql, type: given }: Column,
   { type, value }: Pick<TypedAttribute, "type" | "value">,
 ): Promise<string | undefined> {
-  if (given instanceof DuckDBListType) return undefined;
+  if (given instanceof DuckDBListType && type !== "Vector") return undefined;
   const isText = TEXTS.has(given.typeId);
   const counts = await readRow(
     staging,
@@ -109,7 +109,7 @@ async function plainSuggestion(place: Place, column: Column): Promise<Suggestion
     type instanceof DuckDBListType && [DuckDBTypeId.LIST, DuckDBTypeId.ARRAY].includes(type.valueType.typeId);
   if (isNested) return NESTED;
   if (!isTextList(type)) return { leftOut: `${type} cannot be an attribute` };
-  return (await whyNoList(place, sql)) ?? { type: "CategoryList" };
+  return (await vectorsOrLeftOut(place, sql)) ?? { type: "CategoryList" };
 }
 
 async function hasInexact({ staging, table }: Place, { sql, type }: Column): Promise<boolean> {
@@ -132,7 +132,8 @@ async function valueSql(place: Place, column: Column, { type, reading }: Reading
   const kind = column.type.typeId;
   const isScalar = NUMBERS.has(kind) || TIMES.has(kind) || TEXTS.has(kind) || kind === DuckDBTypeId.BOOLEAN;
   if (type === "Location" && isPlaceStruct(column.type)) return `CAST(to_json(${sql}) AS VARCHAR)`;
-  if (!isScalar && !(type === "CategoryList" && isTextList(column.type))) return undefined;
+  const isList = (type === "CategoryList" || type === "Vector") && isTextList(column.type);
+  if (!isScalar && !isList) return undefined;
   const text = plainText(sql, column.type);
   switch (type) {
     case "Numerical": {
@@ -149,6 +150,10 @@ async function valueSql(place: Place, column: Column, { type, reading }: Reading
     case "Category":
     case "Text":
       return `CASE WHEN length(${text}) BETWEEN 1 AND ${TEXT_LENGTH_MAX} THEN ${text} END`;
+    case "Vector": {
+      if (!isList && !TEXTS.has(kind)) return undefined;
+      return await vectorSql(place, isList ? sql : (reading ?? BRACKETED).value(text));
+    }
     case "CategoryList": {
       const kept = `list_filter(${elementsOf(column, reading)}, x -> length(x) <= ${TEXT_LENGTH_MAX})`;
       return `list_sort(${kept})[:${LIST_LENGTH_MAX}]`;

@@ -9,6 +9,7 @@ import { checkingError } from "../../stage/stage-error.ts";
 import { identifier } from "../connectors/sql-text.ts";
 import type { IdReading } from "../rules/dialect.ts";
 import { type IdExpression, idExpression } from "../rules/id-expression.ts";
+import type { LeftOut } from "./attribute-column.ts";
 import type { AttributeColumn } from "./dataset.ts";
 import { type TypedAttribute, typeAttribute } from "./infer-attributes.ts";
 import { placeIn } from "./place-text.ts";
@@ -35,6 +36,8 @@ export const QUERY_ATTRIBUTES_MAX = 200;
 /** Limits of one column's dictionary. */
 const DICTIONARY_VALUES_MAX = 2_000_000;
 const DICTIONARY_CHARACTERS_MAX = 200_000_000;
+/** Largest number of numbers in the vectors of one column: 256 MB. */
+const VECTOR_NUMBERS_MAX = 2 ** 26;
 
 /**
  * The columns of an attribute query to read: the id, then the declared features, or else all other columns.
@@ -86,7 +89,7 @@ export async function checkAttributes(
       continue;
     }
     const declared = entity.features?.find((feature) => feature.name === column.name)?.type;
-    const typed = await typeAttribute({ staging, table }, column, declared);
+    const typed = usableBy(what, await typeAttribute({ staging, table }, column, declared));
     const about = `The ${what} attribute ${JSON.stringify(column.name)}`;
     if ("leftOut" in typed) {
       warnings.push(`${about} was left out: ${typed.leftOut}`);
@@ -101,6 +104,11 @@ export async function checkAttributes(
   }
   return { table, rows, attributes, warnings };
 }
+
+const usableBy = (what: "item" | "user", typed: TypedAttribute | LeftOut): TypedAttribute | LeftOut =>
+  what === "user" && "type" in typed && typed.type === "Vector"
+    ? { leftOut: "its lists of numbers are vectors, which are used of items only" }
+    : typed;
 
 /** Examples of values in a warning. Those of users stand in none, since the record outlives users. */
 const EXAMPLES = /, such as "(?:[^"\\]|\\.)*"(?:, "(?:[^"\\]|\\.)*")*,?/g;
@@ -206,6 +214,7 @@ type ReadColumn = {
 
 async function readColumn(place: Place, { name, type }: TypedAttribute): Promise<ReadColumn | string> {
   if (type === "Location") return await readPlaces(place, name);
+  if (type === "Vector") return await readVectors(place, name);
   if (type !== "Numerical" && type !== "Timestamp" && type !== "Boolean") return await readTexts(place, { name, type });
   const column: AttributeColumn =
     type === "Boolean"
@@ -229,6 +238,17 @@ async function readPlaces(place: Place, name: string): Promise<ReadColumn> {
   });
   const note = `has ${texts - present} values that are no places and count as missing`; // without examples, since some are of users
   return { column: { name, type: "Location", lat, lon }, present, distinct: null, ...(texts > present && { note }) };
+}
+
+async function readVectors(place: Place, name: string): Promise<ReadColumn | string> {
+  const size = await readRow(place.staging, `SELECT max(len(v)) AS width FROM ${place.relation}`);
+  const width = Number(size.width ?? 0);
+  if (width === 0) return "no item has a vector";
+  if (width * place.count > VECTOR_NUMBERS_MAX)
+    return `its vectors of ${width} numbers for ${place.count} items have more than ${VECTOR_NUMBERS_MAX} numbers; give it shorter ones`;
+  const values = new Float32Array(place.count * width).fill(Number.NaN);
+  const present = await fill(place, (i, value) => values.set((value as DuckDBListValue).items as number[], i * width));
+  return { column: { name, type: "Vector", width, values }, present, distinct: null };
 }
 
 /** Calls `set` with the index and value of each row that has a value. Returns their number. */

@@ -58,6 +58,13 @@ export function pickColumn(column: AttributeColumn, positions: Int32Array): Attr
       );
       return { ...column, lat: lat!, lon: lon! };
     }
+    case "Vector": {
+      const { width } = column;
+      const values = new Float32Array(positions.length * width);
+      for (const [to, from] of positions.entries())
+        values.set(column.values.subarray(from * width, (from + 1) * width), to * width);
+      return { ...column, values };
+    }
     case "Boolean":
       return { ...column, values: Uint8Array.from(positions, (from) => column.values[from]!) };
     default: {

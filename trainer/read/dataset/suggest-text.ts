@@ -11,7 +11,7 @@ import {
   timesOf,
   trimmed,
 } from "./attribute-column.ts";
-import { OBJECTS, whyNoList } from "./list-kinds.ts";
+import { OBJECTS, vectorsOrLeftOut } from "./list-kinds.ts";
 import { looksLikePlace } from "./place-text.ts";
 import { readRow, readStaged } from "./staging.ts";
 import {
@@ -115,13 +115,11 @@ async function timeSuggestion(
 
 async function bracketedSuggestion({ staging, from }: Texts): Promise<Suggestion | LeftOut> {
   const lists = { staging, table: `(SELECT ${BRACKETED.value("v")} AS list FROM ${from} WHERE v IS NOT NULL)` };
-  return (
-    (await whyNoList(lists, "list")) ?? {
-      type: "CategoryList",
-      reading: BRACKETED,
-      note: `is read as ${BRACKETED.name}`,
-    }
-  );
+  const found = (await vectorsOrLeftOut(lists, "list")) ?? {
+    type: "CategoryList" as const,
+    note: `is read as ${BRACKETED.name}`,
+  };
+  return "leftOut" in found ? found : { ...found, reading: BRACKETED };
 }
 
 /** Elements of a list in a text are short and repeat, and lists have different lengths. */

@@ -225,9 +225,8 @@ test("objects that are declared as lists are missing, and counted", async () => 
 test("arrays of one length are read like lists", async () => {
   expect(await read("([2, 1]::INTEGER[2]), (NULL)")).toEqual(["CategoryList", [["1", "2"], null]]);
   expect(await noteOn("([[1], [2]]::INTEGER[1][2])")).toContain("lists contain lists");
-  expect(await noteOn(many(String).replaceAll(/'(\d+)'/g, "[$1.5, 2, 3, 4, 5, 6, 7, 8]::FLOAT[8]"))).toContain(
-    "vectors",
-  );
+  const vectors = many(String, 2).replaceAll(/'(\d+)'/g, "[$1.5, 2, 3, 4, 5, 6, 7, 8]::FLOAT[8]");
+  expect(await read(vectors)).toEqual(["Vector", [0, 1].map((n) => [n + 0.5, 2, 3, 4, 5, 6, 7, 8])]);
 });
 
 test("only codes of currencies are currencies, and several in one column are said with their counts", async () => {
@@ -264,12 +263,26 @@ test("dates whose day and month may be either stay text with both readings", asy
   );
 });
 
-test("vectors and lists of lists are left out with their reason, not kept as categories", async () => {
-  const vector = (n: number) => `[${Array.from({ length: 16 }, (_, i) => (n * 31 + i * 7) / 1000).join(", ")}]`;
-  const reason = expect.stringContaining("vectors");
-  expect(await noteOn(many(vector))).toEqual(reason);
-  expect(await noteOn(`(${vector(1)}::FLOAT[]), (${vector(2)}::FLOAT[])`)).toEqual(reason);
+test("lists of fractions of one length are vectors, as texts too", async () => {
+  const vector = (n: number) => `[${Array.from({ length: 16 }, (_, i) => (n * 32 + i * 8) / 1024).join(", ")}]`;
+  const note = "is read as vectors of 16 numbers, which only place new items in lists";
+  const expected = ["Vector", Array.from({ length: 60 }, (_, n) => JSON.parse(vector(n)) as number[])];
+  for (const values of [many(vector), many(vector).replaceAll("'", "")]) {
+    expect(await noteOn(values)).toBe(note);
+    expect(await read(values)).toEqual(expected);
+  }
   expect(await noteOn("([1, 2, 3, 4, 5, 6, 7, 8]), ([2, 3, 4, 5, 6, 7, 8, 9])")).toBe(""); // whole numbers are codes
+});
+
+test("declared vectors have the most frequent length; other lists are missing, and counted", async () => {
+  const values = "([1, 2, 3]), ([4, 5, 6]), ([7, 8]), ([9, NULL, 9]), ([1, 'nan'::FLOAT, 2]), (NULL)";
+  expect(await read(values, "Vector")).toEqual(["Vector", [[1, 2, 3], [4, 5, 6], null, null, null, null]]);
+  expect(await noteOn(values, "Vector")).toContain("3 of 5 values cannot be read so and count as missing");
+  expect(await read("('[1, 2]'), ('{3,4}'), ('none')", "Vector")).toEqual(["Vector", [[1, 2], [3, 4], null]]);
+  expect(await read("(7)", "Vector")).toBe("left out");
+});
+
+test("lists of lists are left out with their reason, not kept as categories", async () => {
   for (const nested of ["([[1], [2, 3]])", `('[["a"], ["b"]]')`, `(['[1,2]', '[3]'])`])
     expect(await noteOn(nested)).toContain("lists contain lists");
 });

@@ -96,6 +96,21 @@ test("places are read from all their forms; a value that is none is missing, wit
   expect(about[1]).toContain('"where" has 1 values that are no places');
 });
 
+test("vectors of items are rows of numbers, NaN where one is missing; those of users are left out", async () => {
+  const vector = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => n / 2);
+  const sql = `SELECT * FROM (VALUES ('a', ${JSON.stringify(vector)}), ('c', ${JSON.stringify(vector)}), ('b', NULL)) v(i, text)`;
+  const { columns, descriptions } = await read(sql);
+  const missing = vector.map(() => Number.NaN);
+  expect(columns).toEqual([
+    { name: "text", type: "Vector", width: 8, values: Float32Array.from([...vector, ...missing, ...vector]) },
+  ]);
+  expect(descriptions).toEqual([{ name: "text", type: "Vector", inferred: true, present: 2, distinct: null }]);
+  await runStaged(staging, "DROP TABLE item_rows; DROP TABLE item_rows_by_id");
+  const ofUsers = await read(sql, undefined, "user");
+  expect(ofUsers.columns).toEqual([]);
+  expect(ofUsers.staged.warnings).toContainEqual(expect.stringContaining("vectors, which are used of items only"));
+});
+
 test("a byte order mark before a value is dropped, so that no text is in a dictionary twice", async () => {
   const mark = "chr(65279)";
   const { columns } = await read(

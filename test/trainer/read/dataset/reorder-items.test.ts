@@ -20,6 +20,7 @@ const dataset: Dataset = {
   itemAttributes: [
     { name: "price", type: "Numerical", values: Float64Array.of(10, 11, Number.NaN, 13) },
     { name: "place", type: "Location", lat: Float64Array.of(1, Number.NaN, 3, 4), lon: Float64Array.of(5, 0, 7, 8) },
+    { name: "text", type: "Vector", width: 2, values: Float32Array.of(1, 2, Number.NaN, Number.NaN, 3, 4, 5, 6) },
     { name: "new", type: "Boolean", values: Uint8Array.of(0, 1, 255, 1) },
     {
       name: "tags",
@@ -51,6 +52,7 @@ test("interactions and attributes keep their items' ids under any order", () => 
 /** The attributes of each item, by item id. */
 function describe(of: Dataset): Record<string, unknown> {
   const valueAt = (column: AttributeColumn, item: number): unknown => {
+    if (column.type === "Vector") return [...column.values.subarray(item * column.width, (item + 1) * column.width)];
     if ("values" in column) return column.values[item];
     if (column.type === "Location") return [column.lat[item], column.lon[item]];
     const codes = column.codes.subarray(column.start[item], column.start[item + 1]);
