@@ -10,7 +10,7 @@ import type { ConnectorContext, SourceColumn } from "../connectors/connector.ts"
 import type { Dialect } from "../rules/dialect.ts";
 import { dialectOf, type Moment, momentLiteral, queryFrom } from "../rules/dialects.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
-import { type CopyMetadata, dropKept, KEPT_FOLDER, type KeptCopy, keepRows, loadKept, openKept } from "./kept-copy.ts";
+import { dropKept, KEPT_FOLDER, type KeepOptions, type KeptCopy, keepRows, loadKept, openKept } from "./kept-copy.ts";
 import {
   type OpenedQuery,
   type QueryOptions,
@@ -38,15 +38,13 @@ export type IncrementalOptions = QueryOptions & {
   readonly kept?: KeptOptions | undefined;
 };
 
-export type StagedIncrementally = StagedQuery & {
+type StagedIncrementally = StagedQuery & {
   /** How the rows were read, for the record; empty when the source is not declared incremental. */
   readonly sources: readonly string[];
   readonly warnings: readonly string[];
   /** What to keep for the next run. */
-  readonly toKeep: ToKeep | undefined;
+  readonly toKeep: KeepOptions | undefined;
 };
-
-export type ToKeep = { readonly directory: string; readonly metadata: CopyMetadata; readonly condition: string };
 
 /** Position of the time in interactionColumns. */
 const TIME_INDEX = 2;
@@ -101,7 +99,7 @@ const partReport = ({ before }: KeptCopy, readRows: number, keptRows: number) =>
   `interactions: ${readRows} rows read since ${isoOf(before * 1000)}, ${keptRows} kept from before`;
 
 /** Keeps rows for the next run. A failure becomes a warning and does not end the run. */
-export async function keepForNextRun(staging: Staging, table: StagedTable, toKeep: ToKeep): Promise<string[]> {
+export async function keepForNextRun(staging: Staging, table: StagedTable, toKeep: KeepOptions): Promise<string[]> {
   try {
     await keepRows(staging, table, toKeep);
     return [];

@@ -19,24 +19,13 @@ type JoinOptions = QueryOptions & {
   readonly persons: ReadonlyMap<UserId, UserId>;
 };
 
-export type JoinedInteractions = {
-  /** With the rejected rows of their own source. */
-  readonly interactions: StagedInteractions;
-  /** SQL of the ids of all items with events, column `text`. */
-  readonly itemsSql: string;
-  /** How many of the interactions are events. */
-  readonly joined: number;
-  readonly erasedRows: number;
-  readonly warnings: readonly string[];
-};
-
 /** The interactions of another source together with the events of a connector, both with their ids as text. */
 export async function joinEvents(
   staging: Staging,
   { interactions, schema }: { readonly interactions: StagedInteractions; readonly schema: ModelSchema },
   config: ConnectorConfig,
   options: JoinOptions,
-): Promise<JoinedInteractions> {
+) {
   const source = { query: EVENTS_QUERY, ...(config.id !== undefined && { connector_id: config.id }) };
   const query = { name: "event_rows", what: "events", source, choose: () => [...interactionColumns(TYPED_EVENTS)] };
   const { table: all } = await stageOpened(staging, await openQuery(query, options), options);
@@ -67,6 +56,7 @@ export async function joinEvents(
   const session = (value: string) => (interactions.hasSessions ? `, ${value}` : ""); // events name no session
   const refused = events.accepted - Number(counts.candidates);
   return {
+    /** With the rejected rows of their own source. */
     interactions: {
       ...interactions,
       accepted: interactions.accepted + Number(counts.joined),
@@ -76,7 +66,9 @@ export async function joinEvents(
       userKey: ofText(interactions.userKey),
       itemKey: ofText(interactions.itemKey),
     },
-    itemsSql: `(SELECT DISTINCT item_id AS text FROM ${candidates})`,
+    /** SQL of the ids of all items with events, column `text`. */
+    eventItemsSql: `(SELECT DISTINCT item_id AS text FROM ${candidates})`,
+    /** How many of the interactions are events. */
     joined: Number(counts.joined),
     erasedRows,
     warnings: [...(refused > 0 ? [notInteger(refused)] : []), ...leftOut(events.rejected)],

@@ -77,11 +77,9 @@ export type QueryToStage = {
 };
 
 /** A query whose columns are known. */
-export type OpenedQuery = {
+export type OpenedQuery = Pick<QueryToStage, "name" | "what"> & {
   readonly connector: Connector;
   readonly query: string;
-  readonly name: string;
-  readonly what: string;
   /** The chosen columns. */
   readonly columns: readonly SourceColumn[];
 };

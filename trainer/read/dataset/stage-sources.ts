@@ -5,14 +5,14 @@ import type { StageProgress } from "../../stage/stage-reporter.ts";
 import type { ConnectorContext, ConnectorFactory } from "../connectors/connector.ts";
 import { idReading } from "../rules/dialect.ts";
 import { countRejected } from "../rules/reject-reasons.ts";
-import { checkInteractions, interactionColumns, type StagedInteractions } from "./check-interactions.ts";
+import { checkInteractions, interactionColumns } from "./check-interactions.ts";
 import { checkRows, type RowReport } from "./checks.ts";
 import { type IncrementalOptions, type KeptOptions, keepForNextRun, stageIncrementally } from "./incremental.ts";
 import { joinEvents } from "./join-events.ts";
 import { leaveOutErased } from "./leave-out-erased.ts";
 import { attributeColumns, checkAttributes, type StagedAttributes } from "./read-attributes.ts";
 import { type Connectors, connectorsOf, missingColumns, openQuery, stageOpened } from "./stage-query.ts";
-import type { StagedTable, Staging } from "./staging.ts";
+import type { Staging } from "./staging.ts";
 
 export type StageSourcesOptions = {
   readonly context: ConnectorContext;
@@ -33,27 +33,10 @@ export type StageSourcesOptions = {
   readonly connect?: ConnectorFactory;
 };
 
-export type StagedSources = {
-  readonly interactions: StagedInteractions;
-  readonly report: RowReport;
-  readonly erasedRows: number;
-  readonly items: StagedAttributes | undefined;
-  readonly users: StagedAttributes | undefined;
-  /** The rows of `catalogQuery`: one column of item ids. */
-  readonly catalog: StagedTable | undefined;
-  /** SQL of the ids of the items of joined events, column `text`. */
-  readonly eventItemsSql: string | undefined;
-  /** How the sources were read, for the record: job ids, and which part was read. */
-  readonly sources: readonly string[];
-  readonly warnings: readonly string[];
-};
+export type StagedSources = Awaited<ReturnType<typeof stageSources>>;
 
 /** Copies the rows of every query into the staging database. They are closed before the rows are sorted, which frees their memory. */
-export async function stageSources(
-  staging: Staging,
-  given: ModelSpec,
-  options: StageSourcesOptions,
-): Promise<StagedSources> {
+export async function stageSources(staging: Staging, given: ModelSpec, options: StageSourcesOptions) {
   const spec = { ...given, schema: schemaToRead(given) };
   const { interaction } = spec.schema;
   const connectors = options.connectors ?? connectorsOf(spec, options);
@@ -69,12 +52,14 @@ export async function stageSources(
     const rejected = { ...staged.interactions.rejected, ...staged.unreadable };
     const ownRows = staged.interactions.accepted - staged.joined + countRejected(rejected);
     const rows = ownRows || staged.joined; // a source without rows is enough where there are events
-    const report = { rows, rejected, rejectedFractionMax: options.rejectedFractionMax, label: interaction.label };
+    const { rejectedFractionMax } = options;
+    const report: RowReport = { rows, rejected, rejectedFractionMax, label: interaction.label };
     checkRows(report);
     const idType = staged.interactions.itemIdType;
     const items = await stageAttributes(staging, spec.schema, { what: "item", idType }, sourceOptions);
     const users = await stageAttributes(staging, spec.schema, { what: "user" }, sourceOptions);
     const { catalogQuery } = options;
+    /** One column of item ids. */
     const catalog = catalogQuery === undefined ? undefined : await stageCatalog(catalogQuery);
     return { ...staged, report, items, users, catalog };
   };
@@ -84,6 +69,7 @@ export async function stageSources(
   const keepWarnings = toKeep && (await keepForNextRun(staging, interactions.table, toKeep));
   return {
     ...staged,
+    /** How the sources were read, for the record: job ids, and which part was read. */
     sources: [...connectors.origins, ...staged.sources],
     warnings: [...connectors.notes(), ...staged.warnings, ...(keepWarnings ?? [])],
   };
@@ -112,14 +98,8 @@ async function stageInteractions(staging: Staging, spec: ModelSpec, options: Sou
   const isSample = options.catalogQuery !== undefined;
   const persons = options.context.events?.persons ?? new Map();
   const joined = await joinEvents(staging, { interactions, schema }, events, { ...options, isSample, persons });
-  return {
-    ...staged,
-    interactions: joined.interactions,
-    eventItemsSql: joined.itemsSql,
-    joined: joined.joined,
-    erasedRows: rows + joined.erasedRows,
-    warnings: [...staged.warnings, ...joined.warnings],
-  };
+  const warnings = [...staged.warnings, ...joined.warnings];
+  return { ...staged, ...joined, erasedRows: rows + joined.erasedRows, warnings };
 }
 
 /** The attributes of items or users; undefined without a query for them. */

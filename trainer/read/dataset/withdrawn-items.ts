@@ -2,22 +2,18 @@ import type { ModelSchema } from "../../../shared/model-spec.ts";
 import { idsOf, type StagedAttributes } from "./read-attributes.ts";
 import { readRow, type Staging, streamStaged } from "./staging.ts";
 
-export type WithdrawnItems = {
-  /** Items of the source of items that interactions have too. */
-  readonly chosen: number;
-  /** 1 for each withdrawn item, by its index in the table `items`, and what to say about them. Absent if there are none. */
-  readonly withdrawn?: { readonly flags: Uint8Array; readonly warning: string };
-};
-
 /**
  * The items of interactions that the source of items lacks. They teach the model and are in no list. If the source has none of the items,
  * its id column is a wrong one, which has a warning of its own, and no item is withdrawn. Undefined without a source of items.
+ *
+ * @returns `chosen`: the number of items of the source of items that interactions have too. `flags`: 1 for each withdrawn item, by its
+ * index in the table `items`; undefined if there are none.
  */
 export async function withdrawnItems(
   staging: Staging,
   items: StagedAttributes | undefined,
   { only_catalog_items: isWanted = true }: ModelSchema["item"],
-): Promise<WithdrawnItems | undefined> {
+): Promise<{ chosen: number; withdrawn?: { flags: Uint8Array; warning: string } } | undefined> {
   if (items === undefined) return undefined;
   const compared = `(SELECT CAST(items.rowid AS INTEGER) AS item, known.text IS NOT NULL AS is_known,
     items.text IN (SELECT text FROM item_texts) AS is_chosen FROM items LEFT JOIN ${idsOf(items)} AS known USING (text))`;

@@ -34,26 +34,20 @@ export type Unreadable = { readonly column: SourceColumn; readonly meaning: stri
 /** The query with its rules, for times in seconds, or the column that the store cannot read. Every column has to exist. */
 export function sourceTable({ dialect, query, available, schema, nowSeconds }: SourceQuery): SourceTable | Unreadable {
   const columns = interactionColumns(schema);
-  const columnOf = (name: string) => available.find((column) => column.name === name)!;
-  const [userColumn, itemColumn, timeColumn, labelColumn] = columns.slice(0, 4).map(columnOf) as [
-    SourceColumn,
-    SourceColumn,
-    SourceColumn,
-    SourceColumn,
-  ];
-  const sessionColumn = columns[4] === undefined ? undefined : columnOf(columns[4]);
-  const readable = (column: SourceColumn) => dialect.arrivesAsCast(column);
-  const user = readable(userColumn) && dialect.id("c0", userColumn.type, idReading("user", schema));
-  const item = readable(itemColumn) && dialect.id("c1", itemColumn.type, idReading("item", schema));
-  const time = readable(timeColumn) && dialect.time("c2", timeColumn.type);
-  const label = readable(labelColumn) && dialect.label("c3", labelColumn.type, schema.interaction.label);
-  const session =
-    sessionColumn &&
-    (readable(sessionColumn) ? dialect.id("c4", sessionColumn.type, idReading("user", schema)) : undefined);
-  if (!user) return { column: userColumn, meaning: "an integer or a text" };
-  if (!item) return { column: itemColumn, meaning: "an integer or a text" };
-  if (!time) return { column: timeColumn, meaning: "a timestamp or epoch numbers" };
-  if (!label) return { column: labelColumn, meaning: "a boolean, a number or a text" };
-  if (sessionColumn && !session) return { column: sessionColumn, meaning: "an integer or a text" };
+  const given = columns.map((name) => available.find((column) => column.name === name)!);
+  const typeAt = (i: number) => (given[i] && dialect.arrivesAsCast(given[i]) ? given[i].type : undefined);
+  const idAt = (i: number, which: "user" | "item") => {
+    const type = typeAt(i);
+    return type && dialect.id(`c${i}`, type, idReading(which, schema));
+  };
+  const [user, item, session] = [idAt(0, "user"), idAt(1, "item"), idAt(4, "user")];
+  const [timeType, labelType] = [typeAt(2), typeAt(3)];
+  const time = timeType && dialect.time("c2", timeType);
+  const label = labelType && dialect.label("c3", labelType, schema.interaction.label);
+  if (!user) return { column: given[0]!, meaning: "an integer or a text" };
+  if (!item) return { column: given[1]!, meaning: "an integer or a text" };
+  if (!time) return { column: given[2]!, meaning: "a timestamp or epoch numbers" };
+  if (!label) return { column: given[3]!, meaning: "a boolean, a number or a text" };
+  if (given[4] && !session) return { column: given[4], meaning: "an integer or a text" };
   return { dialect, query, columns, rules: { user, item, time, label, session }, unit: 1, nowSeconds };
 }

@@ -21,25 +21,18 @@ const recordsSql = ({ typesAreSure }: Typing) =>
 
 /** Count of lines that did not fit their file's columns so far. Lines of a file are counted once a scan has reached its end. */
 export async function rejectCount(connection: DuckDBConnection, typing: Typing): Promise<number> {
-  if (!(await haveRejects(connection))) return 0;
+  const tables = "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'reject_errors' AND temporary";
+  if ((await connection.runAndReadAll(tables)).value(0, 0) === 0n) return 0;
   const lines = await connection.runAndReadAll(`SELECT coalesce(sum(lines), 0) FROM ${recordsSql(typing)}`);
   return Number(lines.value(0, 0));
 }
 
-async function haveRejects(connection: DuckDBConnection): Promise<boolean> {
-  const tables = await connection.runAndReadAll(
-    "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'reject_errors' AND temporary",
-  );
-  return Number(tables.value(0, 0)) > 0;
-}
-
-/** A sentence for each file that names the first lines that did not fit so far. */
+/** A sentence for each file that names the first lines that did not fit so far. There must be some. */
 export async function malformedNotes(
   connection: DuckDBConnection,
   files: readonly SourceFile[],
   typing: Typing,
 ): Promise<string[]> {
-  if (!(await haveRejects(connection))) return [];
   const found = await connection.runAndReadAll(
     `SELECT file_path, count(*), list(line ORDER BY line)[:${NAMED_MAX}], list(lines ORDER BY line)[:${NAMED_MAX}]
      FROM (SELECT file_path, line, max(lines) AS lines

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+import type { ConnectorSettings } from "../../../settings.ts";
 import type { StageError } from "../../../stage/stage-error.ts";
 import { startDeadline } from "../limits.ts";
 import { identifier, literal } from "../sql-text.ts";
@@ -28,15 +29,11 @@ export type Sandbox = {
   close(): Promise<void>;
 };
 
-export type SandboxSettings = {
-  readonly memoryMb: number;
-  readonly tempDirectory: string;
-  readonly diskBytesMax: number;
-  /** Time for opening all files. */
-  readonly timeoutSeconds: number;
-  /** Rows of a text file from which the types of its columns are found; absent: all. */
-  readonly typedByRows?: number;
-};
+/** `timeoutSeconds` is also the time for opening all files. */
+type SandboxSettings = Pick<
+  ConnectorSettings,
+  "memoryMb" | "tempDirectory" | "diskBytesMax" | "timeoutSeconds" | "typedByRows"
+>;
 
 const THREADS_MAX = 4;
 /** Compiling deep expressions takes quadratic time and cannot be interrupted: 15 s at 900, below 1 s at 250. */

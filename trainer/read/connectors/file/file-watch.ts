@@ -104,19 +104,10 @@ export async function verifyCompressed(file: OpenFile, signal: AbortSignal): Pro
   }
 }
 
-export type FileWatch = {
-  /**
-   * True when one of these files was truncated, overwritten or replaced since it was opened. Lines that were appended to a plain
-   * text file, as to a log, are no change.
-   */
-  haveChanged(files: readonly OpenFile[]): Promise<boolean>;
-  end(): void;
-};
-
 /** `cp` over a file truncates it first, which is only visible until it has written as many bytes again. */
 const CHECK_EVERY_MS = 100;
 
-export function watchFiles(files: readonly OpenFile[]): FileWatch {
+export function watchFiles(files: readonly OpenFile[]) {
   const truncated = new Set<OpenFile>();
   const look = async (file: OpenFile) => {
     const { size } = await file.handle.stat({ bigint: true });
@@ -130,7 +121,11 @@ export function watchFiles(files: readonly OpenFile[]): FileWatch {
   ).unref();
   return {
     end: () => clearInterval(timer),
-    haveChanged: async (some) =>
+    /**
+     * True when one of these files was truncated, overwritten or replaced since it was opened. Lines that were appended to a plain
+     * text file, as to a log, are no change.
+     */
+    haveChanged: async (some: readonly OpenFile[]): Promise<boolean> =>
       some.some((file) => truncated.has(file)) || (await Promise.all(some.map(isSame))).includes(false),
   };
 }

@@ -33,7 +33,7 @@ export async function connectFile(config: ConnectorConfig, context: ConnectorCon
   const opened = await openFiles(tables ? await findTables(tables, roots) : await findFiles(location!, roots));
   let texts: Utf8Files | undefined;
   try {
-    texts = await asUtf8(opened, { ...settings, isWhole: settings.typedByRows === undefined });
+    texts = await asUtf8(opened, settings);
     return fileConnector(texts, await openSandbox(texts.files, settings), context);
   } catch (error) {
     await texts?.close();

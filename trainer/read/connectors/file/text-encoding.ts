@@ -9,6 +9,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { ConnectorSettings } from "../../../settings.ts";
 import { StageError } from "../../../stage/stage-error.ts";
 import { DECOMPRESSORS } from "../duckdb/file-beginning.ts";
 import { startDeadline } from "../limits.ts";
@@ -32,17 +33,10 @@ export type Utf8Files = {
   close(): Promise<void>;
 };
 
-export type Utf8Settings = {
-  readonly tempDirectory: string;
-  readonly diskBytesMax: number;
-  /** False: only the beginning of a file is looked at. */
-  readonly isWhole: boolean;
-  readonly timeoutSeconds: number;
-};
-
-/** Throws StageError `file_malformed`, `source_out_of_disk`; `source_timeout`. */
-export async function asUtf8(opened: readonly OpenFile[], settings: Utf8Settings): Promise<Utf8Files> {
-  const { tempDirectory, diskBytesMax, isWhole } = settings;
+/** For a dry run, only the beginning of a file is looked at. Throws StageError `file_malformed`, `source_out_of_disk`; `source_timeout`. */
+export async function asUtf8(opened: readonly OpenFile[], settings: ConnectorSettings): Promise<Utf8Files> {
+  const { tempDirectory, diskBytesMax } = settings;
+  const isWhole = settings.typedByRows === undefined;
   const { signal, end } = startDeadline(new AbortController().signal, settings.timeoutSeconds);
   const notes = new Map<OpenFile, readonly string[]>();
   let folder: string | undefined;
