@@ -136,7 +136,8 @@ export const SettingsSchema = StoreSchema.extend({
 });
 export type Values = z.infer<typeof SettingsSchema>;
 
-export const KeySettingsSchema = StoreSchema.extend({
+export const GrantSettingsSchema = z.object({
   SHORTLIST_EGRESS_ADDRESSES: SettingsSchema.shape.SHORTLIST_EGRESS_ADDRESSES,
   SHORTLIST_SERVICE_ACCOUNTS: SettingsSchema.shape.SHORTLIST_SERVICE_ACCOUNTS,
 });
+export const KeySettingsSchema = StoreSchema.extend(GrantSettingsSchema.shape);

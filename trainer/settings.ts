@@ -5,7 +5,13 @@
 import { resolve } from "node:path";
 import type { z } from "zod";
 import { MEGABYTE } from "../shared/memory-cost.ts";
-import { KeySettingsSchema, SettingsSchema, StoreSchema, type Values } from "./environment-variables.ts";
+import {
+  GrantSettingsSchema,
+  KeySettingsSchema,
+  SettingsSchema,
+  StoreSchema,
+  type Values,
+} from "./environment-variables.ts";
 import { UsageError } from "./expected-error.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -143,12 +149,16 @@ export const childSecret =
 /** Settings of `npm run keys`: the bucket, and what the customer gets with the key. */
 export function readKeySettings(environment: Environment = process.env) {
   const values = parse(KeySettingsSchema, environment);
-  return {
-    store: storeSettings(values),
-    egressAddresses: values.SHORTLIST_EGRESS_ADDRESSES,
-    serviceAccountOf: (customer: string) => ownValue(values.SHORTLIST_SERVICE_ACCOUNTS, customer) ?? null,
-  };
+  return { store: storeSettings(values), ...grantsOf(values) };
 }
+
+/** What a customer gets with the key, where the bucket is known from other settings. */
+export const readGrants = (environment: Environment) => grantsOf(parse(GrantSettingsSchema, environment));
+
+const grantsOf = (values: z.infer<typeof GrantSettingsSchema>) => ({
+  egressAddresses: values.SHORTLIST_EGRESS_ADDRESSES,
+  serviceAccountOf: (customer: string) => ownValue(values.SHORTLIST_SERVICE_ACCOUNTS, customer) ?? null,
+});
 
 /**
  * The prefix of the names of a customer's secrets: `SHORTLIST_SECRET_ACME_EU__` for `acme-eu`. The two underscores end the

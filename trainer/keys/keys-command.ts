@@ -1,10 +1,13 @@
+import { resolve } from "node:path";
 import { z } from "zod";
 import { CustomerId, type KeyRecord, Scope } from "../../shared/key-record.ts";
 import { type CommandLine, type Given, helpText, type Result } from "../command-line.ts";
 import { UsageError } from "../expected-error.ts";
 import { LocalError } from "../local/local-error.ts";
 import { readLocalService } from "../local/local-state.ts";
-import { type Environment, readKeySettings, secretPrefixOf } from "../settings.ts";
+import { readServeSettings } from "../serve/serve-settings.ts";
+import { bucketOf } from "../serve/service-parts.ts";
+import { type Environment, readGrants, readKeySettings, secretPrefixOf } from "../settings.ts";
 import {
   issueKey,
   type KeyRequest,
@@ -55,9 +58,10 @@ export const KEYS = {
     project: { ...text, value: "ID", help: "the customer's BigQuery project, for the commands that grant access" },
     dataset: { ...text, value: "NAME", help: "the customer's BigQuery dataset, for the same commands" },
     "key-id": { ...text, value: "ID", help: "the key to revoke, as printed by list" },
+    dir: { ...{ ...text, value: "DIR" }, help: "the service of npm run serve in that folder" },
     state: {
       ...{ ...text, value: "DIR" },
-      help: "the local service of npm start with that state folder (usually .shortlist); without it, the bucket of the variables SHORTLIST_S3_… (or .env)",
+      help: "the local service of npm start with that state folder (usually .shortlist); without both, the bucket of the variables SHORTLIST_S3_… (or .env)",
     },
     json: { type: "boolean", default: false, help: "one JSON object or array, for scripts" },
   },
@@ -216,9 +220,18 @@ async function revoke(flags: Flags, world: KeysWorld): Promise<Result> {
 }
 
 async function operatorOf(flags: Flags, environment: Environment): Promise<Operator> {
+  if (flags.dir !== undefined) return await serviceOperator(resolve(environment.INIT_CWD ?? ".", flags.dir));
   const local = flags.state === undefined ? environment : await localEnvironment(flags.state);
   const { store, egressAddresses, serviceAccountOf } = readKeySettings(local);
   return { store: s3Store(store), egressAddresses, serviceAccount: serviceAccountOf };
+}
+
+/** The bucket and the grants of a service, which may run meanwhile: nothing else writes keys. */
+async function serviceOperator(dir: string): Promise<Operator> {
+  const settings = await readServeSettings(dir);
+  const variables = Object.entries(settings.environment).map(([name, value]) => [name, String(value)]);
+  const { egressAddresses, serviceAccountOf } = readGrants(Object.fromEntries(variables));
+  return { store: bucketOf(dir, settings), egressAddresses, serviceAccount: serviceAccountOf };
 }
 
 /** The bucket of the service that `npm start` runs with a state folder. */

@@ -16,7 +16,7 @@ export function bucketAccess({ objects }: ServeSettings): StoreAccess | undefine
   return { endpoint, bucket, region, accessKeyId, secretAccessKey };
 }
 
-/** The bucket without the service's server in between: while it runs, others only read. */
+/** The bucket without the service's server in between: while it runs, others only read, or write keys. */
 export function bucketOf(dir: string, settings: ServeSettings): ObjectStore {
   const access = bucketAccess(settings);
   return access ? s3Store(access) : directoryStore(placesIn(dir).objects);

@@ -2,9 +2,17 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { isWellFormedApiKey } from "../../../shared/api-key.ts";
+import { hashApiKey, isWellFormedApiKey } from "../../../shared/api-key.ts";
+import { keyRecordKey } from "../../../shared/key-record.ts";
 import { helpText, parseCommandLine } from "../../../trainer/command-line.ts";
 import { KEYS, runKeysCommand } from "../../../trainer/keys/keys-command.ts";
+import {
+  newSecret,
+  readServeSettings,
+  ServeSettings,
+  writeServeSettings,
+} from "../../../trainer/serve/serve-settings.ts";
+import { bucketOf } from "../../../trainer/serve/service-parts.ts";
 import type { S3Options } from "../../../trainer/store/s3-request.ts";
 import { startLocalR2 } from "../../fixtures/local-r2.ts";
 
@@ -175,4 +183,23 @@ test("with a state folder, keys are in the local bucket", async () => {
   await writeFile(join(directory, "local.json"), JSON.stringify(up));
   const issued = await keys(`issue --customer near --state ${directory}`).catch((error: Error) => error.message);
   expect(issued).toContain("The API key of near");
+});
+
+test.each(["disk", "s3"] as const)("keys of a service whose objects are on %s", async (kind) => {
+  const dir = await mkdtemp(join(directory, "service-"));
+  const { endpoint, bucket, accessKeyId: access_key_id, secretAccessKey: secret_access_key } = s3;
+  const objects = kind === "disk" ? { kind } : { kind, endpoint, bucket, access_key_id, secret_access_key };
+  const secrets = { forward_secret: newSecret(), internal_secret: newSecret() };
+  const environment = { SHORTLIST_EGRESS_ADDRESSES: "192.0.2.9" };
+  await writeServeSettings(dir, ServeSettings.parse({ format: 1, port: 8787, objects, environment, ...secrets }));
+  const issued = await keys(`issue --customer served --dir ${dir}`);
+  expect(issued).toContain("192.0.2.9");
+  const [key] = /rk_\w+/.exec(issued)!;
+  const store = bucketOf(dir, await readServeSettings(dir));
+  const stored = await store.get(keyRecordKey(await hashApiKey(key)));
+  expect(JSON.parse(new TextDecoder().decode(stored!.bytes))).toMatchObject({ customer: "served", revoked_at: null });
+  const keyId = /key id +(\w+)/.exec(issued)![1];
+  expect(await keys(`list --customer served --dir ${dir}`)).toContain(keyId);
+  expect(await keys(`revoke --key-id ${keyId} --dir ${dir}`)).toContain("was revoked");
+  await expect(keys(`list --dir ${dir}/none`)).rejects.toThrow("npm run setup");
 });
