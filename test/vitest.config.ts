@@ -9,6 +9,7 @@ process.env.NODE_COMPILE_CACHE ??= pathOf("../node_modules/.cache/compiled");
 // Miniflare would write each of these certificates into its configuration, which takes a second for every edge that starts.
 delete process.env.NODE_EXTRA_CA_CERTS;
 
+const preloaded = (name: string) => ["--import", new URL(`fixtures/${name}.ts`, import.meta.url).href];
 const ALL = "test/**/*.test.ts";
 /** Tests that replace modules, which stay replaced for the other tests of their process, or that measure memory. */
 const ALONE = ["test/trainer/run/train-model-cleanup.test.ts", "test/trainer/**/*-memory.test.ts"];
@@ -31,7 +32,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     pool: "forks",
     // As the trainer runs, for its embedded database.
-    execArgv: ["--liftoff-only", "--import", new URL("fixtures/cloudflare-workers.ts", import.meta.url).href],
+    execArgv: ["--liftoff-only", ...preloaded("cloudflare-workers"), ...preloaded("quick-miniflare")],
     maxWorkers: 4, // on two cores; five keep them no busier, and take 5 % more CPU
     sequence: { sequencer: SystemTestsFirst },
     projects: [

@@ -1,26 +1,18 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
 import { type Bindings, settingsOf } from "../../edge/env.ts";
-import { dryRunDeploy } from "../fixtures/edge-bundle.ts";
+import { deployOutput } from "../fixtures/edge-bundle.ts";
 
 const config = readConfig({ config: "wrangler.toml" }, { hideWarnings: true });
 
 test("wrangler accepts the deployment", async () => {
-  const directory = await mkdtemp(join(tmpdir(), "edge-deploy-"));
-  try {
-    const output = await dryRunDeploy(directory);
-    expect(output).toContain("--dry-run: exiting now.");
-    expect(output).toContain("env.MODELS");
-    expect(output).toContain("env.EVENTS (EventShard)");
-    expect(output).toContain("env.ITEMS (LiveCatalog)");
-    expect(output).toContain("env.RATE_LIMIT");
-    expect(output).toContain("env.UNKNOWN_KEY_LIMIT");
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+  const output = await deployOutput();
+  expect(output).toContain("--dry-run: exiting now.");
+  expect(output).toContain("env.MODELS");
+  expect(output).toContain("env.EVENTS (EventShard)");
+  expect(output).toContain("env.ITEMS (LiveCatalog)");
+  expect(output).toContain("env.RATE_LIMIT");
+  expect(output).toContain("env.UNKNOWN_KEY_LIMIT");
 });
 test("it sets every variable but the secret, to the Worker's default", () => {
   const settings = settingsOf({ MODELS: {} as R2Bucket, ...config.vars } as Bindings);
