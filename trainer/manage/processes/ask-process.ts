@@ -1,4 +1,6 @@
 import { fork } from "node:child_process";
+import { getCompileCacheDir } from "node:module";
+import { dirname } from "node:path";
 
 export type AskOptions = {
   /** The program of the process. It answers its first message with one message. */
@@ -19,7 +21,13 @@ export async function askProcess<Answer>(
 ): Promise<Answer> {
   signal.throwIfAborted();
   const execArgv = [`--max-old-space-size=${heapMbMax}`];
-  const child = fork(program, { execArgv, env: {}, serialization: "advanced", killSignal: "SIGKILL", signal });
+  const child = fork(program, {
+    execArgv,
+    env: compileCache(),
+    serialization: "advanced",
+    killSignal: "SIGKILL",
+    signal,
+  });
   try {
     return await new Promise<Answer>((resolve, reject) => {
       child.once("message", (answer) => resolve(answer as Answer));
@@ -30,4 +38,10 @@ export async function askProcess<Answer>(
   } finally {
     child.kill("SIGKILL");
   }
+}
+
+/** The variable by which the process uses this process's compile cache, if there is one. It halves the time to start. */
+function compileCache(): { readonly NODE_COMPILE_CACHE?: string } {
+  const ofThisNode = getCompileCacheDir(); // one folder for each version of Node
+  return ofThisNode === undefined ? {} : { NODE_COMPILE_CACHE: dirname(ofThisNode) };
 }
