@@ -42,30 +42,24 @@ async function textWarnings(staging: Staging, what: "user" | "item"): Promise<st
   );
   const such = (examples: readonly unknown[]) =>
     what === "item" ? `, such as ${examples.map((id) => JSON.stringify(id)).join(" and ")},` : "";
-  const messages: string[] = [];
-  const rounded = Number(counts.rounded);
-  if (rounded > 0)
-    messages.push(
-      `${rounded} ${what} ids${such([counts.example])} were rounded, as spreadsheets do: their exponent hides digits, so that ` +
-        "different ids may have become one; export the column as text",
-    );
-  if (counts.folded === counts.ids) return messages;
-  const alike = async (form: string, among: string) => {
+  const rounded =
+    `${counts.rounded} ${what} ids${such([counts.example])} were rounded, as spreadsheets do: their exponent hides digits, so that ` +
+    "different ids may have become one; export the column as text";
+  /** A warning about ids that are equal in a form, if there are any. */
+  const alike = async (form: string, among: string, difference: string) => {
     const groups = `(SELECT count(*) AS ids, min(text) AS a, max(text) AS b FROM ${among} GROUP BY ${form} HAVING count(*) > 1)`;
     const row = await readRow(
       staging,
       `SELECT coalesce(sum(ids - 1), 0) AS ids, min_by(a, a) AS a, min_by(b, a) AS b FROM ${groups}`,
     );
-    return { count: Number(row.ids), examples: such([row.a, row.b]) };
+    if (Number(row.ids) === 0) return [];
+    return [`${row.ids} ${what} ids differ from another one${such([row.a, row.b])} only by ${difference}`];
   };
-  const blanks = await alike("trim(text)", `${what}s`);
-  const cases = await alike("lower(text)", `(SELECT DISTINCT trim(text) AS text FROM ${what}s)`);
-  const differ = (count: number, examples: string) => `${count} ${what} ids differ from another one${examples} only by`;
-  if (blanks.count > 0)
-    messages.push(
-      `${differ(blanks.count, blanks.examples)} blanks around them: "trim_ids": true in schema.interaction would join them`,
-    );
-  if (cases.count > 0)
-    messages.push(`${differ(cases.count, cases.examples)} upper and lower case: are these different ${what}s?`);
+  const blanks = 'blanks around them: "trim_ids": true in schema.interaction would join them';
+  const cases = `upper and lower case: are these different ${what}s?`;
+  const messages = counts.rounded === 0n ? [] : [rounded];
+  if (counts.folded === counts.ids) return messages;
+  messages.push(...(await alike("trim(text)", `${what}s`, blanks)));
+  messages.push(...(await alike("lower(text)", `(SELECT DISTINCT trim(text) AS text FROM ${what}s)`, cases)));
   return messages;
 }

@@ -27,6 +27,10 @@ export type FileTable = {
   from(asText?: ReadonlySet<string>, writtenSinceMs?: number): string;
 };
 
+/** Columns to read as they are written, by table. */
+export type TextColumns = ReadonlyMap<string, ReadonlySet<string>>;
+export const NO_TEXTS: TextColumns = new Map();
+
 /** The names and types that DuckDB finds for the expression after a FROM. */
 export async function describeColumns(connection: DuckDBConnection, from: string) {
   const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${from}`);

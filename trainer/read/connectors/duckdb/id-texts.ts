@@ -3,21 +3,13 @@
  * arithmetic, but a query that gives it out as an id reads it as text.
  */
 import type { SourceColumn } from "../connector.ts";
-import type { FileTable } from "./columns.ts";
+import { NO_TEXTS, type TextColumns } from "./columns.ts";
+import type { Sandbox } from "./sandbox.ts";
 import type { CheckedSelect } from "./select.ts";
-
-/** Columns to read as they are written, by table. */
-export type TextColumns = ReadonlyMap<string, ReadonlySet<string>>;
-export const NO_TEXTS: TextColumns = new Map();
 
 type Column = { readonly table: string; readonly name: string };
 
-type Tables = {
-  /** How each table is read. */
-  readonly tables: ReadonlyMap<string, FileTable>;
-  /** Reads these columns as they are written from now on, and all others by their types. */
-  readAsText(columns: TextColumns): Promise<void>;
-};
+type Tables = Pick<Sandbox, "tables" | "readAsText">;
 
 export type IdQuery = {
   /** The query as it stands inside another. */

@@ -6,10 +6,9 @@ import type { ConnectorSettings } from "../../../settings.ts";
 import type { StageError } from "../../../stage/stage-error.ts";
 import { startDeadline } from "../limits.ts";
 import { identifier, literal } from "../sql-text.ts";
-import type { FileTable } from "./columns.ts";
+import { type FileTable, NO_TEXTS, type TextColumns } from "./columns.ts";
 import { explainDuckDBError } from "./errors.ts";
 import type { SourceFile } from "./files.ts";
-import { NO_TEXTS, type TextColumns } from "./id-texts.ts";
 import { interruptible, isStuck } from "./interruptible.ts";
 import { tableOfFiles } from "./table-of-files.ts";
 
