@@ -14,6 +14,7 @@ import { assert, FormatError } from "../../shared/assert.ts";
 import { forEachConcurrently } from "../../shared/concurrently.ts";
 import type { History } from "../../shared/snapshot.ts";
 import { PIECE_BYTES, type Piece, wholeOf } from "../reading/artifact-reader.ts";
+import { growSparingly } from "./heap-growth.ts";
 import { warmUpGraph } from "./warm-up-graph.ts";
 import { weightPlaces } from "./weights-in-place.ts";
 
@@ -90,6 +91,7 @@ async function instantiateImported(_bytes: unknown, imports: WebAssembly.Imports
   const instance = new WebAssembly.Instance(wasmModule, imports);
   const values = [imports, instance.exports].flatMap((of) => Object.values(of)).flatMap((of) => [of, ...valuesOf(of)]);
   heap = values.find((value): value is WebAssembly.Memory => value instanceof WebAssembly.Memory);
+  if (heap) growSparingly(heap);
   return { module: wasmModule, instance };
 }
 
