@@ -88,7 +88,9 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   if (scores !== scored.scores) placeNewItems(scores!, candidates, asked?.at(-1), snapshot);
   const { limit, offset = 0 } = request;
   const shaped = shaping && shape(scores ?? popular(snapshot), { limit, offset }, candidates, shaping);
-  const upToEnd = shaped?.items ?? bestOf(scores, offset + limit, candidates.isCandidate, candidates.among);
+  const { isCandidate, among } = candidates;
+  const end = offset + limit;
+  const upToEnd = shaped?.items ?? scored.best?.(end, isCandidate) ?? bestOf(scores, end, isCandidate, among);
   const items = offset > 0 ? upToEnd.slice(offset) : upToEnd;
   const reasons = () => {
     if (strategy === "together") return togetherReasons(items, session, snapshot.together!);
@@ -181,6 +183,8 @@ type Scored = {
   readonly strategy: RankStrategy;
   /** The only items that the list may have. Absent: all. */
   readonly only?: readonly ItemIndex[];
+  /** See the snapshot's `bestOf`. */
+  readonly best?: Snapshot["bestOf"];
 };
 
 const POPULAR: Scored = { scores: undefined, history: { items: [], agesDays: [] }, strategy: "popular" };
@@ -233,8 +237,9 @@ async function scoreForUser(user: UserState, snapshot: Snapshot): Promise<Scored
   const isEmpty = history.items.length === 0;
   const byValues = isEmpty && record?.values?.length ? snapshot.scoreByValues?.(record.values) : undefined;
   if (byValues) return { scores: byValues, history, strategy: "personalized" };
-  const scores = isEmpty ? undefined : await snapshot.score(history);
-  return { scores, history, strategy: strategyOf(record, session, snapshot) };
+  const strategy = strategyOf(record, session, snapshot);
+  if (isEmpty) return { scores: undefined, history, strategy };
+  return { scores: await snapshot.score(history), best: snapshot.bestOf, history, strategy };
 }
 
 /** A record without what the user did with new items, which the model cannot read. */

@@ -69,6 +69,11 @@ export type Snapshot = {
   userRecord(user: UserId): Promise<UserRecord | undefined>;
   /** Float32Array(itemCount), higher is better. It is this call's own and may be changed. Never called with an empty history. */
   score(history: History): Promise<Float32Array>;
+  /**
+   * The best candidates of the whole catalog by what `score` has just answered, for a snapshot whose `score` does not fill its array in.
+   * Such a snapshot is for requests without shaping. Absent: they are found in the array.
+   */
+  readonly bestOf?: ((limit: number, isCandidate: (item: ItemIndex) => boolean) => ItemIndex[]) | undefined;
   /** The same scores of some items only, for several histories: one array for each. Absent: the caller selects them. */
   readonly scoreAt?: ScoreAt | undefined;
   /**

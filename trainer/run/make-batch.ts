@@ -10,6 +10,8 @@ import { hashesOf } from "../../shared/erased-users.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { Problem } from "../../shared/problem.ts";
 import { openBatchScorer } from "../learn/scoring/batch-scorer.ts";
+import { openHeadScorer } from "../learn/scoring/head-scorer.ts";
+import { openScorer } from "../learn/scoring/onnx-scorer.ts";
 import type { ConnectorContext } from "../read/connectors/connector.ts";
 import { EVENTS_FOLDER, type FetchedEvents, fetchEvents } from "../read/connectors/events/fetch-events.ts";
 import { literal } from "../read/connectors/sql-text.ts";
@@ -20,7 +22,7 @@ import type { ObjectStore } from "../store/object-store.ts";
 import { readScenario } from "../store/scenarios.ts";
 import { readManifest } from "../store/versions.ts";
 import type { BatchDone, BatchJob } from "./batch-job.ts";
-import { batchRequest, listsOf } from "./batch-lists.ts";
+import { batchRequest, isBestByScore, listsOf } from "./batch-lists.ts";
 import { stageLiveEvents, stageUsers, usersFrom } from "./batch-users.ts";
 import { openStoredVersion } from "./stored-version.ts";
 
@@ -65,7 +67,11 @@ export async function makeBatch(job: BatchJob, deps: BatchDeps): Promise<BatchDo
   const { workDirectory, diskBytesMax } = job;
   const staging = await openStaging({ workDirectory, memoryMb, diskBytesMax, signal });
   const scorerMb = (1 - STAGING_MEMORY_FRACTION) * job.memoryMbMax * SCORER_MEMORY_FRACTION;
-  const scorer = await openBatchScorer(version.exported, manifest.item_count, scorerMb);
+  const { exported } = version;
+  const [itemCount, memory] = [manifest.item_count, { memoryMbMax: scorerMb }];
+  const heads = isBestByScore(request, version) ? await openHeadScorer(exported, itemCount, memory) : undefined;
+  const batch = heads ? undefined : await openBatchScorer(exported, itemCount, memory);
+  const scorer = batch ?? (await openScorer(exported, itemCount));
   try {
     const erased = await readErasedUsers(store, customer);
     const context = { ...deps.context, events };
@@ -83,12 +89,12 @@ export async function makeBatch(job: BatchJob, deps: BatchDeps): Promise<BatchDo
     const persons = idsOfPersons(events);
     await runStaged(staging, "CREATE TABLE lists (user_id VARCHAR, rank INTEGER, item_id VARCHAR, score DOUBLE)");
     const appender = await staging.connection.createAppender("lists");
-    const together = scorer.count;
+    const together = (heads ?? batch)!.count;
     for (let first = 0; first < users; first += USERS_AT_ONCE) {
       const some = await usersFrom(staging, { first, count: USERS_AT_ONCE, hasLive, persons });
       for (let at = 0; at < some.length; at += together) {
         signal.throwIfAborted();
-        const rows = await listsOf(some.slice(at, at + together), { version, scorer, request, nowSeconds });
+        const rows = await listsOf(some.slice(at, at + together), { version, scorer, heads, request, nowSeconds });
         for (const { user, rank, item, score } of rows) {
           appender.appendVarchar(user);
           appender.appendInteger(rank);
@@ -105,6 +111,7 @@ export async function makeBatch(job: BatchJob, deps: BatchDeps): Promise<BatchDo
     progress(0.9, "writing files");
     return { kind: "done", version: name, users, ...(await writeFiles(staging, job, deps, manifest.item_id_type)) };
   } finally {
+    await heads?.close();
     await scorer.close();
     await staging.close();
   }

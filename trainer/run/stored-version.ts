@@ -131,7 +131,7 @@ function userRecords(
   directory: UserDirectory | null,
   read: (file: Descriptor) => Promise<Uint8Array>,
 ): Pick<StoredVersion, "hashOf" | "recordOf"> {
-  let file: { readonly number: number; readonly bytes: Uint8Array } | undefined;
+  let file: { readonly number: number; readonly bytes: Promise<Uint8Array> } | undefined;
   return {
     hashOf(user) {
       const salt = directory?.salt ?? new Uint8Array(0);
@@ -141,8 +141,8 @@ function userRecords(
     async recordOf(hash) {
       const place = directory?.find(hash);
       if (place === undefined) return undefined;
-      if (file?.number !== place.file) file = { number: place.file, bytes: await read(users!.pages[place.file]!) };
-      const page = openUserPage(file.bytes.subarray(place.offset, place.offset + place.length));
+      if (file?.number !== place.file) file = { number: place.file, bytes: read(users!.pages[place.file]!) };
+      const page = openUserPage((await file.bytes).subarray(place.offset, place.offset + place.length));
       return recordInPage(page, hash, itemCount);
     },
   };

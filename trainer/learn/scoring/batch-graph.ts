@@ -6,7 +6,14 @@
  * Sums of the byte codes of items are exact in float32, as they are in the published graph, so these scores are the same. In products of
  * float32 weights the order of additions differs.
  */
-import { type Attribute, attributeField, initializerField, modelBytes } from "../numerics/onnx/graph.ts";
+import {
+  type Attribute,
+  attributeField,
+  externalField,
+  initializerField,
+  modelBytes,
+  type ValueInfo,
+} from "../numerics/onnx/graph.ts";
 import { int64 } from "../numerics/onnx/graph-shorthand.ts";
 import { DATA_TYPES, text } from "../numerics/onnx/proto.ts";
 import { type ReadGraph, type ReadNode, readGraph } from "../numerics/onnx/read-graph.ts";
@@ -24,8 +31,15 @@ export type BatchGraph = {
   readonly sharesProduct: boolean;
 };
 
-/** The number of nodes that a history has of its own. */
-export const nodeCount = (published: Uint8Array): number => readGraph(published).nodes.length;
+/** Opening a graph takes time that grows faster than its nodes: 1 s with these. */
+const NODES_MAX = 1500;
+
+/** The number of histories of a run, at most `max` and at least 1, if each has this many nodes. */
+export const historiesOfRun = (nodeCount: number, max: number): number =>
+  Math.max(1, Math.min(max, Math.floor(NODES_MAX / nodeCount)));
+
+/** The number of nodes of a published graph. */
+export const nodeCountOf = (published: Uint8Array): number => readGraph(published).nodes.length;
 
 /** Inputs are those of the graph for each history, such as `items#0`; the output is BATCH_SCORES. */
 export function batchGraph(published: Uint8Array, itemCount: number, count: number): BatchGraph {
@@ -102,12 +116,13 @@ export function batchGraph(published: Uint8Array, itemCount: number, count: numb
     else repeat(node);
   }
   const oneRow = (i: number) => op("Reshape", [named("scores", i), constant([1, itemCount])]);
-  writer.rename(together.get("scores") ?? rowsOf(each.map(oneRow)));
-  return { inputs: graph.inputs, sharesProduct, graph: writer.build(graph, itemCount) };
+  writer.rename(together.get("scores") ?? rowsOf(each.map(oneRow)), BATCH_SCORES);
+  const outputs = [{ name: BATCH_SCORES, type: "float32" as const, dims: [count, itemCount] }];
+  return { inputs: graph.inputs, sharesProduct, graph: writer.build(graph, outputs) };
 }
 
-/** Collects the nodes of a batch graph. */
-function batchWriter(count: number) {
+/** Collects the nodes of a graph for many histories. */
+export function batchWriter(count: number) {
   const nodes: ReadNode[] = [];
   const constants = new Map<string, Uint8Array>();
   const each = Array.from({ length: count }, (_, i) => i);
@@ -125,12 +140,17 @@ function batchWriter(count: number) {
       constants.set(name, initializerField(name, int64([values.length], ...values)));
       return name;
     },
-    /** Makes this value the output. A node that copies it would take a tenth of the time of a run. */
-    rename(value: string): void {
+    /** Makes this value an output, if no other node needs it. A node that copies it would take a tenth of the time of a run. */
+    rename(value: string, output: string): void {
       const at = nodes.findLastIndex(({ outputs }) => outputs[0] === value);
-      nodes[at] = { ...nodes[at]!, outputs: [BATCH_SCORES] };
+      nodes[at] = { ...nodes[at]!, outputs: [output] };
     },
-    build: ({ initializers, inputs, domains }: ReadGraph, itemCount: number) =>
+    /** A value whose numbers are in a file beside the graph. */
+    external(path: string, dims: readonly number[]) {
+      constants.set(path, externalField(path, path, "float32", dims));
+      return path;
+    },
+    build: ({ initializers, inputs, domains }: ReadGraph, outputs: readonly ValueInfo[]) =>
       modelBytes({
         name: "batch",
         nodes: nodes.map(nodeFields),
@@ -138,7 +158,7 @@ function batchWriter(count: number) {
         inputs: inputs.flatMap((name) =>
           each.map((i) => ({ name: ofHistory(name, i), type: typeOfInput(name), dims: [`L${i}`] })),
         ),
-        outputs: [{ name: BATCH_SCORES, type: "float32", dims: [count, itemCount] }],
+        outputs,
         domains,
       }),
   };
@@ -147,7 +167,7 @@ function batchWriter(count: number) {
 const ELEMENTWISE: ReadonlySet<string> = new Set(["Cast", "Abs", "Mul"]);
 const typeOfInput = (name: string) => (name === "items" ? ("int32" as const) : ("float32" as const));
 
-const opNode = (
+export const opNode = (
   type: string,
   inputs: readonly string[],
   outputs: readonly string[],

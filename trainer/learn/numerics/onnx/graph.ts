@@ -130,6 +130,10 @@ export const attributeField = (name: string, value: Attribute) => message(5, att
 /** A small tensor as a field of its graph. */
 export const initializerField = (name: string, value: TensorValue) => message(5, tensorProto(name, value));
 
+/** A tensor whose data are in a file beside the graph, as a field of its graph. */
+export const externalField = (name: string, path: string, type: DataType, dims: readonly number[]) =>
+  message(5, externalTensor(name, path, type, dims));
+
 const nodeProto = (
   type: string,
   from: readonly string[],

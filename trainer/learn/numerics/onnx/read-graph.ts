@@ -12,7 +12,13 @@ export type ReadNode = {
   readonly rest: readonly Uint8Array[];
 };
 
-export type ReadTensor = { readonly name: string; readonly dims: readonly number[]; readonly raw: Uint8Array };
+export type ReadTensor = {
+  readonly name: string;
+  readonly dims: readonly number[];
+  /** The file that has its numbers. Absent: they are in the graph. */
+  readonly path: string | undefined;
+  readonly raw: Uint8Array;
+};
 
 export type ReadGraph = {
   readonly nodes: readonly ReadNode[];
@@ -40,7 +46,9 @@ export function readGraph(model: Uint8Array): ReadGraph {
       .map(({ bytes, raw }) => {
         const tensor = fieldsOf(bytes);
         const dims = tensor.filter(({ field }) => field === 1).map(({ number }) => Number(number));
-        return { name: texts(tensor, 8)[0]!, dims, raw };
+        const location = tensor.find(({ field }) => field === 13);
+        const path = location && texts(fieldsOf(location.bytes), 2)[0];
+        return { name: texts(tensor, 8)[0]!, dims, path, raw };
       }),
     inputs: graph.filter(({ field }) => field === 11).map(({ bytes }) => texts(fieldsOf(bytes), 1)[0]!),
     domains: fields
