@@ -25,7 +25,7 @@ const TARGETS_PER_BLOCK = 1024;
 /** Users and items are divided by their count to this power in the co-occurrences. */
 const EXPONENT = 0.5;
 
-const SETTING = { lambda: 3, neighbours: 200 };
+const SETTING = { lambda: 5, neighbours: 200 };
 
 /**
  * Computes scores for items from their attributes alone: with T the items' features and Y the normalised co-occurrences of the

@@ -8,7 +8,7 @@ import { describedItems } from "./item-features.ts";
 import { hasVectors, vectorFeatureCount, withVector } from "./vector-features.ts";
 
 /** Settings of the ridge that scores items by their attributes. */
-export const COLD_SETTINGS = { lambda: 3, neighbours: 100 };
+export const COLD_SETTINGS = { lambda: 5, neighbours: 100 };
 /** Largest number of multiply-adds for scoring cold items: some minutes. */
 const WORK_MAX = 5e12;
 
