@@ -1,11 +1,13 @@
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { localSetRidge } from "../../trainer/learn/local-set-ridge.ts";
+import { fittedLinear } from "../../trainer/learn/linear/linear-export.ts";
+import { AS_SET } from "../../trainer/learn/linear/linear-model.ts";
 import type { ExportedModel } from "../../trainer/learn/model.ts";
 import { blend } from "../../trainer/learn/scoring/blend.ts";
-import { sequentialLocalRidge } from "../../trainer/learn/sequential-local-ridge.ts";
-import { fitContext } from "../fixtures/fit-context.ts";
+import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
+import { sparseBuilder } from "../../trainer/learn/weights/sparse-builder.ts";
+import type { SparseWeights } from "../../trainer/learn/weights/weight-matrix.ts";
 import { type Bench, type BenchContext, compared, type Figure, quantile, timesMs } from "./bench.ts";
 import { processUse } from "./edge-scale-process.ts";
 import { publishWorld, type RankCall, type TimedEdge, withEdge } from "./edge-scale-serving.ts";
@@ -20,22 +22,42 @@ const WEIGHT_BYTES_MAX = 80 * 2 ** 20;
 /** Bound on the ratio of the CPU time of a call with reasons to that of a plain call. */
 const RATIO_MAX = 2;
 
-type Models = Readonly<Record<string, (world: DrawnWorld) => Promise<ExportedModel>>>;
+type Models = Readonly<Record<string, (world: DrawnWorld) => ExportedModel>>;
 
 const budget = { weightBytesMax: WEIGHT_BYTES_MAX };
+/** Weights of a row, as the ridges keep them. */
+const ROW = 60;
 
-const ridgeOf = ({ dataset }: ScaleWorld) => localSetRidge.fit(dataset, localSetRidge.grid(dataset)[0]!, fitContext());
-const windowsOf = ({ dataset }: ScaleWorld) =>
-  sequentialLocalRidge.fit(dataset, sequentialLocalRidge.grid(dataset)[0]!, fitContext());
+/** Sparse weights: each item leads to items near it and to any others. What the weights are does not change the times. */
+function drawnWeights(itemCount: number): SparseWeights {
+  const random = seededRandom(3);
+  const builder = sparseBuilder(itemCount, itemCount);
+  for (let item = 0; item < itemCount; item++) {
+    const columns = new Set<number>();
+    while (columns.size < ROW) columns.add(Math.floor(itemCount * random() ** 2));
+    for (const column of columns) builder.add(column, random() - 0.2);
+    builder.endRow();
+  }
+  return builder.build();
+}
+
+const ridgeOf = ({ itemCount }: DrawnWorld) =>
+  fittedLinear("ridge", {}, { itemCount, terms: [{ weighting: AS_SET, matrix: drawnWeights(itemCount) }] });
+
+function windowsOf({ itemCount }: DrawnWorld) {
+  const matrix = drawnWeights(itemCount);
+  const terms = [2, 10].map((scale) => ({ weighting: { distinct: false, scale, window: 6 * scale }, matrix }));
+  return fittedLinear("windows", {}, { itemCount, terms, bias: new Float32Array(itemCount).fill(0.1) });
+}
 
 const MODELS: Models = {
-  vectors: async (world) => world.exported,
-  ridge: async (world) => (await ridgeOf(world)).export(budget),
-  windows: async (world) => (await windowsOf(world)).export(budget),
-  blend: async (world) =>
+  vectors: ({ exported }) => exported,
+  ridge: (world) => ridgeOf(world).export(budget),
+  windows: (world) => windowsOf(world).export(budget),
+  blend: (world) =>
     blend("blend", {}, [
       { model: world.model, weight: 0.6 },
-      { model: await windowsOf(world), weight: 0.4 },
+      { model: windowsOf(world), weight: 0.4 },
     ]).export(budget),
 };
 
@@ -52,7 +74,7 @@ export const reasons: Bench = async (context) => {
   const figures: Figure[] = [];
   for (const name of only) {
     say(`  ${name}`);
-    const world = { ...drawn, exported: await MODELS[name]!(drawn) };
+    const world = { ...drawn, exported: MODELS[name]!(drawn) };
     figures.push(...(await measureModel(name, world, context)));
   }
   return figures;

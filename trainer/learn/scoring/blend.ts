@@ -1,7 +1,7 @@
 import type { History } from "../../../shared/snapshot.ts";
 import type { AppendScores, FittedModel, GraphPart, Params } from "../model.ts";
 import { type GraphBuilder, graphBuilder } from "../numerics/onnx/graph.ts";
-import { scalar } from "../numerics/onnx/graph-shorthand.ts";
+import { integers, scalar, sumOver } from "../numerics/onnx/graph-shorthand.ts";
 import { exportScores } from "./scoring-graph.ts";
 
 /** A fitted model and the weight of its scores in a blend's sum. */
@@ -40,14 +40,31 @@ export function spreadOf(scores: Float32Array): number {
   return Math.max(deviation, SPREAD_FRACTION_MIN * largest, SPREAD_MIN);
 }
 
+/** Numbers that are added up one after another. */
+const ADDED_AT_ONCE = 512;
+
 /** Graph nodes for `spreadOf`. */
-function spreadNode(graph: GraphBuilder, scores: string): string {
-  const reduced = (type: string, value: string) => graph.op(type, [value], { keepdims: { int: 0 } });
-  const centred = graph.op("Sub", [scores, reduced("ReduceMean", scores)]);
-  const variance = reduced("ReduceMean", graph.op("Mul", [centred, centred]));
-  const largest = reduced("ReduceMax", graph.op("Abs", [scores]));
+function spreadNode(graph: GraphBuilder, scores: string, itemCount: number): string {
+  const centred = graph.op("Sub", [scores, meanNode(graph, scores, itemCount)]);
+  const variance = meanNode(graph, graph.op("Mul", [centred, centred]), itemCount);
+  const largest = graph.op("ReduceMax", [graph.op("Abs", [scores])], { keepdims: { int: 0 } });
   const rounding = graph.op("Mul", [largest, scalar(graph, SPREAD_FRACTION_MIN)]);
   return graph.op("Max", [graph.op("Sqrt", [variance]), rounding, scalar(graph, SPREAD_MIN)]);
+}
+
+/**
+ * The mean by sums of sums. With one sum in float32, the deviation of mostly equal scores of a million items is wrong by up to .13 % in
+ * onnxruntime-web, and by .07 % in onnxruntime-node: an edge would refuse the version, whose golden scores differ.
+ */
+function meanNode(graph: GraphBuilder, values: string, itemCount: number): string {
+  if (itemCount <= ADDED_AT_ONCE) return graph.op("ReduceMean", [values], { keepdims: { int: 0 } });
+  const whole = itemCount - (itemCount % ADDED_AT_ONCE);
+  const part = (begin: number, end: number) =>
+    graph.op("Slice", [values, integers(graph, begin), integers(graph, end), integers(graph, 0)]);
+  const blocks = graph.op("Reshape", [part(0, whole), integers(graph, -1, ADDED_AT_ONCE)]);
+  const sum = sumOver(graph, sumOver(graph, blocks, 1), 0);
+  const all = whole === itemCount ? sum : graph.op("Add", [sum, sumOver(graph, part(whole, itemCount), 0)]);
+  return graph.op("Mul", [all, scalar(graph, 1 / itemCount)]);
 }
 
 /** The newest entries of a history. */
@@ -71,7 +88,7 @@ function appendBlend(parts: readonly BlendPart[]): AppendScores {
       files.push(...part.weights);
       if (part.truncation) truncations.push(`${model.method}: ${part.truncation}`);
       recipes.push({ weight, recipe: part.recipe });
-      const spread = spreadNode(graph, part.scores);
+      const spread = spreadNode(graph, part.scores, model.itemCount);
       return graph.op("Mul", [part.scores, graph.op("Div", [scalar(graph, weight), spread])]);
     });
     const scores = terms.reduce((sum, term) => graph.op("Add", [sum, term]));

@@ -1,10 +1,15 @@
+import native from "onnxruntime-node";
+import * as web from "onnxruntime-web/wasm";
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../../../shared/ids.ts";
+import { topK } from "../../../../shared/top-k.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import { AS_SET } from "../../../../trainer/learn/linear/linear-model.ts";
 import type { ExportedModel } from "../../../../trainer/learn/model.ts";
+import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
 import { blend } from "../../../../trainer/learn/scoring/blend.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
+import { sparseBuilder } from "../../../../trainer/learn/weights/sparse-builder.ts";
 import { denseWeights, factorWeights, type WeightMatrix } from "../../../../trainer/learn/weights/weight-matrix.ts";
 import { referenceScores } from "../../../fixtures/reference-scores.ts";
 
@@ -30,6 +35,33 @@ test("scores (4, 2) and (0, 30) have the deviations 1 and 15: with the weights 1
   const scorer = await openScorer(model.export({ weightBytesMax: 1000 }), 2);
   for (const [i, score] of (await scorer.score(history)).entries()) expect(score).toBeCloseTo([4, 3][i]!, 5);
   await scorer.close();
+});
+
+test("the deviation of mostly equal scores of a million items is exact in both runtimes", async () => {
+  const itemCount = 1_000_000;
+  const random = seededRandom(7);
+  const builder = sparseBuilder(itemCount, itemCount);
+  const rows = [0, 1, 2, 3, 4] as ItemIndex[];
+  for (let row = 0; row < itemCount; row++) {
+    const reached = row < rows.length ? Array.from({ length: 1000 }, () => Math.floor(itemCount * random() ** 2)) : [];
+    for (const column of new Set(reached)) builder.add(column, random() - 0.2);
+    builder.endRow();
+  }
+  const plain = modelOf(itemCount, builder.build());
+  const exported = blend("b", {}, [{ model: plain, weight: 1 }]).export({ weightBytesMax: 1e8 });
+  const alone = referenceScores(plain, { items: rows, agesDays: rows });
+  const mean = Float64Array.from(alone).reduce((sum, score) => sum + score, 0) / itemCount;
+  const variance = Float64Array.from(alone).reduce((sum, score) => sum + (score - mean) ** 2, 0) / itemCount;
+  const best = topK(alone, 1)[0]!;
+  for (const runtime of [native, web]) {
+    const session = await runtime.InferenceSession.create(exported.graph, {
+      externalData: exported.weights.map(({ path, bytes }) => ({ path, data: bytes })),
+    });
+    const { scores } = await session.run({ items: new runtime.Tensor("int32", Int32Array.from(rows), [5]) } as never);
+    const ratio = (scores!.data as Float32Array)[best]! / (alone[best]! / Math.sqrt(variance));
+    expect(Math.abs(ratio - 1)).toBeLessThan(2e-5);
+    await session.release();
+  }
 });
 
 test("a part that scores all items alike adds nothing, and the sum stays finite", async () => {
