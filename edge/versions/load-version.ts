@@ -76,10 +76,13 @@ export async function loadVersion(
   const read = (file: Descriptor) => reader.file(keyOf(file), file);
   const weightBytes = model.weights.reduce((sum, { file }) => sum + file.size, 0);
   const passing = passingBytes(weightBytes);
-  const weights = model.weights.map(({ path, file }) => {
+  const firstLarge = model.weights.find(({ file }) => file.size > PIECE_BYTES);
+  const weights = model.weights.map((one) => {
+    const { path, file } = one;
     const pieces = () => reader.pieces(keyOf(file), file, passing);
-    // Few weights are read at the same time as the graph, which says where they belong.
-    return { path, size: file.size, pieces: weightBytes <= passing ? begun(pieces) : pieces };
+    // They are read at the same time as the graph, which says where they belong: few weights as a whole, many as far as may pass at a time.
+    const isBegun = weightBytes <= passing || one === firstLarge;
+    return { path, size: file.size, pieces: isBegun ? begun(pieces) : pieces };
   });
   const [opening, decoding] = await Promise.allSettled([
     read(model.graph).then((graph) => opened(openScorer(graph, weights, item_count))),

@@ -1,6 +1,6 @@
 /** Loads of large weights in workerd while the bucket is slow and callers hang up. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { blobKey } from "../../shared/manifest.ts";
+import { blobKey, type Descriptor } from "../../shared/manifest.ts";
 import { shopModel } from "../fixtures/edge-shop.ts";
 import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
@@ -12,17 +12,18 @@ afterAll(() => edge.stop());
 
 const SESSION = { interactions: [{ item_id: "i0" }], limit: 2 };
 const NEAR = ["i1", "i2"];
-/** 26 MB: thirteen reads, two at a time. */
+/** 26 MB: thirteen reads, eight at a time. */
 const large = () => shopModel({ padding: 812_000 });
 const rank = () => edge.call("/v0/models/shop/rank", { body: SESSION });
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 const logged = (event: string) => edge.log.map((line) => JSON.parse(line)).filter((entry) => entry.event === event);
+const READ_MS = 600;
 const TEN_SECONDS = { timeout: 10_000, interval: 100 };
 
 test("slow reads are one load, which goes on when the caller that started it hangs up", async () => {
-  await edge.publish({ exported: large() });
+  const { manifest } = await edge.publish({ exported: large() });
   const { key } = await edge.issueKey();
-  await edge.inject({ keys: "/blobs/", kind: "slow" });
+  await edge.inject({ keys: "/blobs/", kind: "slow", slowMs: READ_MS });
   const patience = new AbortController();
   const first = fetch(`${edge.workerUrl}/v0/models/shop/rank`, {
     headers: { "x-api-key": key },
@@ -37,6 +38,11 @@ test("slow reads are one load, which goes on when the caller that started it han
   for (const answer of await Promise.all(others)) expect([answer.status, await answer.json()]).toEqual([200, NEAR]);
   expect(logged("version_loaded").length).toBe(1);
   expect(logged("version_refused")).toEqual([]);
+  const reads = await edge.reads();
+  const startMs = ({ digest }: Descriptor) =>
+    reads.find(({ key }) => key === blobKey("acme", "shop", digest))!.startedMs;
+  const { graph, weights } = manifest.model;
+  expect(startMs(weights[0]!.file)).toBeLessThan(startMs(graph) + 0.9 * READ_MS); // before the graph has arrived
   await edge.inject(undefined);
 });
 
