@@ -13,6 +13,7 @@ import {
 import { isDense } from "./sasrec.ts";
 import { blend } from "./scoring/blend.ts";
 import { farAndNear } from "./sequential-ridge.ts";
+import { SHARPENED_ONLY } from "./sharpened-filter.ts";
 
 export const BLEND = "blend";
 
@@ -196,7 +197,7 @@ export function standardBlends(methods: Methods): Method[] {
     blendOf(methods, "pooled_blend", (data) => {
       const beside = sharpened(1)(data);
       return beside
-        ? [guess("pooled_history", POOLED_BESIDE_SHARPENED)(data), beside]
+        ? [guess("pooled_history", POOLED_BESIDE_SHARPENED)(data), { ...beside, params: SHARPENED_ONLY }]
         : [guess("pooled_history", BESIDE_RIDGE.pooled)(data), local(data)];
     }),
     blendOf(methods, "session_blend", (data) => [walk(data), localBesideWalk(data)]),

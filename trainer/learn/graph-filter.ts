@@ -1,10 +1,9 @@
-import type { Interactions } from "../read/dataset/dataset.ts";
 import { fittedLinear } from "./linear/linear-export.ts";
 import { AS_SET, type LinearTerm, SET_HISTORY_MAX } from "./linear/linear-model.ts";
 import { type FitContext, type Method, reportProgress } from "./model.ts";
 import type { Matrix } from "./numerics/linear-algebra/matrix.ts";
 import { type CoOccurrence, coOccurrence, forEachRow, pairsOf } from "./statistics/co-occurrence.ts";
-import { divisors, graphEigen, graphFactors } from "./statistics/graph-vectors.ts";
+import { divisors, graphEigen, graphFactors, rankFor } from "./statistics/graph-vectors.ts";
 import { distinctItems, type Histories, positiveHistories, timesChosen } from "./statistics/histories.ts";
 import type { RowSum } from "./weights/row-sum.ts";
 import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
@@ -59,10 +58,6 @@ export const graphFilter: Method<GraphFilterParams> = {
     return fittedLinear("graph_filter", params, { itemCount: data.itemCount, terms, uses: timesChosen(data) });
   },
 };
-
-/** A rank that grows with the data, because the later vectors of small data are noise. */
-const rankFor = ({ userCount, itemCount }: Interactions): number =>
-  Math.max(16, Math.min(128, Math.round(Math.min(userCount, itemCount) / 32)));
 
 async function graphFilterTerms(
   counts: CoOccurrence,

@@ -2,8 +2,8 @@ import { fittedLinear } from "./linear/linear-export.ts";
 import { AS_SET, SET_HISTORY_MAX } from "./linear/linear-model.ts";
 import type { Method } from "./model.ts";
 import { type CoOccurrence, coOccurrence } from "./statistics/co-occurrence.ts";
-import { divisors, graphEigen, graphFactors } from "./statistics/graph-vectors.ts";
-import { distinctItems, positiveHistories } from "./statistics/histories.ts";
+import { divisors, graphEigen, graphFactors, rankFor } from "./statistics/graph-vectors.ts";
+import { between, distinctItems, positiveHistories, sparsity } from "./statistics/histories.ts";
 import type { HopWeights } from "./weights/weight-matrix.ts";
 
 export type SharpenedFilterParams = {
@@ -15,37 +15,50 @@ export type SharpenedFilterParams = {
   readonly sharpen: number;
   /** Number of vectors that stand for S². */
   readonly rank: number;
+  /** Weight of the vectors themselves, V Vᵀ: what many choose together counts more; absent: 0. */
+  readonly smooth?: number;
+  /** Scores are multiplied by popularity^targetExponent; absent: 0. */
+  readonly targetExponent?: number;
 };
 
+/** The filter without a smooth part, which a network beside it has (LOG.md, "Leading vectors in the sharpened filter"). */
+export const SHARPENED_ONLY: SharpenedFilterParams = { userExponent: 0.3, itemExponent: 0.3, sharpen: 0.9, rank: 32 };
+
 /**
- * Computes W = D_i^−b (S − sharpen · S²), as in Turbo-CF (Park et al. 2024), where S = RᵀR / σ₁² with R = D_u^−a X D_i^−b. S is exact: it
- * is served as two hops over the interactions, which have far fewer entries. S² is given by its leading vectors.
+ * Computes W = D_i^−b (S − sharpen · S² + smooth · V Vᵀ) D_i^p, where S = RᵀR / σ₁² with R = D_u^−a X D_i^−b: the polynomial of Turbo-CF
+ * (Park et al. 2024) with the leading vectors and the degree correction of ChebyCF (Kim et al. 2025). S is exact: it is served as two hops
+ * over the interactions, which have far fewer entries. S² is given by its leading vectors.
  * Wins: large sparse sets. Cost: `rank` times the interactions.
  */
 export const sharpenedFilter: Method<SharpenedFilterParams> = {
   name: "sharpened_filter",
-  grid() {
-    const settings = { userExponent: 0.3, itemExponent: 0.3, sharpen: 0.9, rank: 32 };
-    return [settings, { ...settings, sharpen: 0.7 }, { ...settings, userExponent: 0.2, sharpen: 0.8 }];
+  grid(data) {
+    const position = sparsity(data);
+    const [smooth, targetExponent] = [between(0, 0.2, position), between(0, 0.15, position)];
+    const settings = { ...SHARPENED_ONLY, rank: rankFor(data), smooth, targetExponent };
+    return [settings, SHARPENED_ONLY, { ...settings, smooth: smooth + 0.1 }];
   },
   cost: ({ items, itemCount }, { rank }) => ({
     seconds: 0.1 + 2e-7 * items.length * rank,
     memoryMb: 100 + (16 * itemCount * rank + 48 * items.length) / 1e6,
   }),
   async fit(data, params, context) {
-    const { userExponent, itemExponent, sharpen, rank } = params;
+    const { userExponent, itemExponent, sharpen, rank, smooth = 0, targetExponent = 0 } = params;
     const counts = coOccurrence(distinctItems(positiveHistories(data, SET_HISTORY_MAX)), 2 * userExponent);
     const divisor = divisors(counts, itemExponent);
     const eigen = await graphEigen(counts, { divisor, count: rank, context });
-    const hops = hopsOver(counts, divisor, eigen.values[0] || 1);
-    const common = graphFactors(eigen, (eigenvalue) => -sharpen * eigenvalue ** 2, { from: divisor });
+    const to = divisors(counts, targetExponent);
+    const hops = hopsOver(counts, { divisor, to, largest: eigen.values[0] || 1 });
+    const common = graphFactors(eigen, (eigenvalue) => smooth - sharpen * eigenvalue ** 2, { from: divisor, to });
     const terms = [hops, common].map((matrix) => ({ weighting: AS_SET, matrix }));
     return fittedLinear("sharpened_filter", params, { itemCount: data.itemCount, terms });
   },
 };
 
-/** D_i^−b S. */
-function hopsOver({ histories, weights }: CoOccurrence, divisor: Float64Array, largest: number): HopWeights {
+type HopScales = { readonly divisor: Float64Array; readonly to: Float64Array; readonly largest: number };
+
+/** D_i^−b S D_i^p. */
+function hopsOver({ histories, weights }: CoOccurrence, { divisor, to, largest }: HopScales): HopWeights {
   const { userCount, itemCount, start, items } = histories;
   const sizes = { rowCount: userCount, columnCount: itemCount };
   return {
@@ -55,6 +68,6 @@ function hopsOver({ histories, weights }: CoOccurrence, divisor: Float64Array, l
     users: { kind: "sparse", ...sizes, start, columns: items, values: new Float32Array(items.length).fill(1) },
     rowFactors: Float32Array.from(divisor, (value) => value ** -2),
     userFactors: Float32Array.from(weights, (weight) => weight / largest),
-    columnFactors: Float32Array.from(divisor, (value) => 1 / value),
+    columnFactors: Float32Array.from(divisor, (value, item) => to[item]! / value),
   };
 }

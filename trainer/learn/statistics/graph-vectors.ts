@@ -1,3 +1,4 @@
+import type { Interactions } from "../../read/dataset/dataset.ts";
 import { type FitContext, reportProgress } from "../model.ts";
 import { openGemm } from "../numerics/linear-algebra/gemm.ts";
 import { type LeadingEigen, leadingEigen } from "../numerics/linear-algebra/leading-eigen.ts";
@@ -30,6 +31,10 @@ export async function graphVectors(histories: Histories, width: number, context:
 
 /** Predicted seconds to find the vectors. */
 export const graphVectorSeconds = (interactions: number, width: number): number => 8e-8 * interactions * width;
+
+/** A number of vectors that grows with the data, because the later vectors of small data are noise. */
+export const rankFor = ({ userCount, itemCount }: Interactions): number =>
+  Math.max(16, Math.min(128, Math.round(Math.min(userCount, itemCount) / 32)));
 
 /** popularity^exponent of each item, by which its entries are divided; 1 for items that nobody chose. */
 export const divisors = ({ histories }: CoOccurrence, exponent: number): Float64Array =>
@@ -82,10 +87,10 @@ export function graphFactors(
   const { rows, columns: rank, values } = vectors;
   const relative = eigenvalues.map((value) => value / (eigenvalues[0] || 1));
   const weights = relative.map((value) => (value > EIGENVALUE_FRACTION_MIN ? f(value) : 0));
-  const left = values.map((value, i) => (weights[i % rank]! * value) / from[Math.floor(i / rank)]!);
-  const right = new Float32Array(rank * rows);
+  const left = values.map((value, i) => value / from[Math.floor(i / rank)]!);
+  const right = new Float32Array(rank * rows); // with f, because 8-bit codes have a scale for each of its rows
   for (let item = 0; item < rows; item++) {
-    for (let k = 0; k < rank; k++) right[k * rows + item] = values[item * rank + k]! * (to?.[item] ?? 1);
+    for (let k = 0; k < rank; k++) right[k * rows + item] = weights[k]! * values[item * rank + k]! * (to?.[item] ?? 1);
   }
   return factorWeights(rows, rank, { left, right });
 }
