@@ -218,8 +218,11 @@ function itemRows({ right, width, scale, isBytes }: End, { weights }: ExportedMo
 }
 
 /** The vectors of items times their scales. */
-const scaledRows = ({ width, values, scales }: ItemRows): Float32Array<ArrayBuffer> =>
-  Float32Array.from(values, (value, at) => value * (scales ? scales[Math.floor(at / width)]! : 1));
+function scaledRows({ width, values, scales }: ItemRows): Float32Array<ArrayBuffer> {
+  const rows = Float32Array.from(values);
+  if (scales) for (let at = 0; at < rows.length; at++) rows[at]! *= scales[Math.floor(at / width)]!;
+  return rows;
+}
 
 /** [width, count] of the items from `first` on; items beyond the last one are zeros. */
 function columnsOf({ width, values, scales }: ItemRows, first: number, count: number): Float32Array<ArrayBuffer> {
