@@ -74,10 +74,11 @@ test("a new isolate with a warm cache reads only key, pointer, changes and erase
   await edge.inject(undefined);
 });
 
-/** How many reads follow one another, if each takes `readMs`. */
+/** How many reads follow one another, if each takes `readMs`. Objects are read again to fill the cache, which no call waits for. */
 function tripsIn(reads: Awaited<ReturnType<EdgeWorld["reads"]>>, readMs: number): number {
   let [trips, sinceMs] = [0, -Infinity];
-  for (const { startedMs } of reads.toSorted((a, b) => a.startedMs - b.startedMs))
+  const isFirst = ({ key }: (typeof reads)[number], at: number) => reads.findIndex((read) => read.key === key) === at;
+  for (const { startedMs } of reads.filter(isFirst))
     if (startedMs >= sinceMs + 0.9 * readMs) [trips, sinceMs] = [trips + 1, startedMs];
   return trips;
 }
@@ -94,8 +95,7 @@ test("where the cache has nothing, a call makes four trips: key, pointer with ma
     ({ digest }) => reads.find(({ key }) => key === blobKey("acme", "shop", digest))!.startedMs,
   );
   expect(Math.max(...startedMs) - Math.min(...startedMs)).toBeLessThan(500);
-  const answered = reads.findIndex(({ key }) => key === pages) + 1; // further reads fill the cache
-  expect(tripsIn(reads.slice(0, answered), 500)).toBe(4);
+  expect(tripsIn(reads, 500)).toBe(4);
   expect(namesOf(reads)).not.toContain(manifestKey("acme", "shop", version.version));
   await edge.inject(undefined);
 });
