@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
-import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+import { CACHING, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { trainOnFiles } from "../fixtures/train-on-files.ts";
 
 const NOW = Date.parse("2024-03-01T00:00:00Z");
@@ -37,7 +37,7 @@ function rowsOf(ids: readonly string[]) {
 let edge: EdgeWorld;
 let folder: string;
 beforeAll(async () => {
-  edge = await startEdge();
+  edge = await startEdge({ vars: CACHING });
   folder = await mkdtemp(join(tmpdir(), "edge-ids-"));
 });
 afterAll(async () => {

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AttributeColumn } from "../../shared/attributes.ts";
 import { SHOP_ITEMS, shopDataset } from "../fixtures/edge-shop.ts";
+import { CACHING } from "../fixtures/edge-world.ts";
 import { startWholeService, type WholeService } from "../fixtures/whole-service.ts";
 
 /** Item i is i degrees east of Greenwich on the equator, about 111 km each. */
@@ -23,7 +24,7 @@ const LAUNCHED: AttributeColumn = {
 
 let service: WholeService;
 beforeAll(async () => {
-  service = await startWholeService();
+  service = await startWholeService({ edge: { vars: CACHING } });
   const dataset = shopDataset();
   const { version } = await service.edge.publish({
     dataset: { ...dataset, itemAttributes: [...dataset.itemAttributes, PLACES, LAUNCHED] },

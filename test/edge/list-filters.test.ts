@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
-import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+import { CACHING, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { trainOnFiles } from "../fixtures/train-on-files.ts";
 
 const NOW = Date.parse("2024-03-01T00:00:00Z");
@@ -19,7 +19,7 @@ const LISTS = {
 let edge: EdgeWorld;
 let folder: string;
 beforeAll(async () => {
-  edge = await startEdge();
+  edge = await startEdge({ vars: CACHING });
   folder = await mkdtemp(join(tmpdir(), "edge-lists-"));
 });
 afterAll(async () => {

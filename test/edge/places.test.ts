@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AttributeColumn } from "../../shared/attributes.ts";
 import { checkFits } from "../../shared/scenario.ts";
 import { SHOP_ITEMS, shopDataset } from "../fixtures/edge-shop.ts";
-import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+import { CACHING, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { changedItem, writeChanges } from "../fixtures/item-changes.ts";
 
 /** Item i is i degrees east of Greenwich on the equator, about 111 km each; the last has no place. */
@@ -16,7 +16,7 @@ const place: AttributeColumn = {
 
 let edge: EdgeWorld;
 beforeAll(async () => {
-  edge = await startEdge({ vars: { POINTER_CACHE_SECONDS: 4, KEY_CACHE_SECONDS: 25 } });
+  edge = await startEdge({ vars: CACHING });
   const dataset = shopDataset();
   await edge.publish({ dataset: { ...dataset, itemAttributes: [...dataset.itemAttributes, place] } });
 });

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openApiDocument } from "../../edge/openapi.ts";
 import { shopDataset } from "../fixtures/edge-shop.ts";
-import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+import { CACHING, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
 let edge: EdgeWorld;
 beforeAll(async () => {
-  edge = await startEdge();
+  edge = await startEdge({ vars: CACHING });
   await edge.publish();
   await edge.publish({ modelName: "numbers", dataset: shopDataset("integer") });
   await edge.publish({ modelName: "bare", dataset: { ...shopDataset(), itemAttributes: [] } });

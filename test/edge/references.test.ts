@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { AttributeColumn } from "../../shared/attributes.ts";
 import { SHOP_ITEMS, shopDataset } from "../fixtures/edge-shop.ts";
+import { CACHING } from "../fixtures/edge-world.ts";
 import { startWholeService, type WholeService } from "../fixtures/whole-service.ts";
 
 /** Item i is owned by the i-th user, and sold by the number i. */
@@ -21,7 +22,7 @@ const seller: AttributeColumn = {
 
 let service: WholeService;
 beforeAll(async () => {
-  service = await startWholeService();
+  service = await startWholeService({ edge: { vars: CACHING } });
   const dataset = shopDataset();
   const { version } = await service.edge.publish({
     dataset: { ...dataset, itemAttributes: [...dataset.itemAttributes, owner, seller] },

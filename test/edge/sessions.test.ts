@@ -16,7 +16,7 @@ import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
 import { storedJson } from "../../trainer/store/object-store.ts";
 import { readManifest } from "../../trainer/store/versions.ts";
 import { trainingData } from "../fixtures/checkerboard.ts";
-import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+import { CACHING, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { storedHistory } from "../fixtures/stored-record.ts";
 import { trainOnFiles } from "../fixtures/train-on-files.ts";
 
@@ -39,7 +39,7 @@ const visits = Array.from({ length: USERS * VISITS }, (_, visit) => {
 let edge: EdgeWorld;
 let folder: string;
 beforeAll(async () => {
-  edge = await startEdge();
+  edge = await startEdge({ vars: CACHING });
   folder = await mkdtemp(join(tmpdir(), "edge-sessions-"));
   const rows = visits.flatMap(({ user, items }, visit) =>
     items.map((item, i) => `u${user},i${item},${BEGIN + 900 * visit + i},1,${visit % VISITS}`),

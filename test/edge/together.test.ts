@@ -3,12 +3,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { packStrings } from "../../shared/packed-strings.ts";
 import type { Dataset } from "../../trainer/read/dataset/dataset.ts";
 import { shopDataset } from "../fixtures/edge-shop.ts";
-import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+import { CACHING, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
 const HOUR = 3600;
 let edge: EdgeWorld;
 beforeAll(async () => {
-  edge = await startEdge();
+  edge = await startEdge({ vars: CACHING });
   await edge.publish({ dataset: shopWithBaskets(1) });
   await edge.publish({ modelName: "single", dataset: shopWithBaskets(100) });
 });

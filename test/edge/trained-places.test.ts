@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
-import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+import { CACHING, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { interactionsCsv, trainOnFiles } from "../fixtures/train-on-files.ts";
 
 const ITEMS = 12;
@@ -33,7 +33,7 @@ beforeAll(async () => {
     item === ITEMS - 1 ? `i${item},,` : `i${item},0.0125,${item}.0125`,
   );
   await writeFile(join(folder, "items.csv"), ["item_id,lat,lon", ...places].join("\n"));
-  edge = await startEdge();
+  edge = await startEdge({ vars: CACHING });
   const { location, schema } = interactionsCsv();
   const columns = Object.entries(FORMS).map(([name, form]) => `CASE WHEN lat IS NOT NULL THEN ${form} END AS ${name}`);
   const source = { query: `SELECT item_id, ${columns.join(", ")}, lat || ' ' || lon AS declared FROM items` };

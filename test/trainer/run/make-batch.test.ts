@@ -12,7 +12,7 @@ import { scenarioKey } from "../../../shared/scenario.ts";
 import { makeBatch } from "../../../trainer/run/make-batch.ts";
 import { addErasedUsers } from "../../../trainer/store/erased-list.ts";
 import { drawnWorld } from "../../bench/edge-scale-world.ts";
-import { type EdgeWorld, startEdge } from "../../fixtures/edge-world.ts";
+import { CACHING, type EdgeWorld, startEdge } from "../../fixtures/edge-world.ts";
 import { aroundCalls } from "../../fixtures/meanwhile-store.ts";
 import { fileSettings } from "../../fixtures/real-data.ts";
 
@@ -28,7 +28,7 @@ let root: string;
 let batches = 0;
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "make-batch-"));
-  edge = await startEdge({ vars: { EVENT_EXPORT_SECONDS: 3600 } });
+  edge = await startEdge({ vars: { ...CACHING, EVENT_EXPORT_SECONDS: 3600 } });
   const { dataset, exported } = world;
   await edge.publish({ dataset, exported, events: { meanings: MEANINGS, learnt: {} }, itemIdColumn: "item_id" });
   const item = (await listOf(userId(0), {}))[0]!.item_id;
