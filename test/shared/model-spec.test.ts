@@ -280,6 +280,6 @@ test.each([
 test("the error for an unknown feature type lists all types", () => {
   const item = { id: "i", source: { query }, features: [{ name: "tags", type: "List" }] };
   expect(() => parseWith(ModelSpec, { ...body, schema: { ...schema, item } })).toThrow(
-    '"Category" or "CategoryList" or "Numerical" or "Boolean" or "Timestamp" or "Text" or "Location", found "List"',
+    '"Category" or "CategoryList" or "Numerical" or "Boolean" or "Timestamp" or "Text" or "Location" or "Vector", found "List"',
   );
 });
