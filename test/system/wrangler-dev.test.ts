@@ -96,8 +96,10 @@ test("a key is issued, a model is created and ranks, and an edited Worker answer
   const posted = await fetch(`${edge}/v0/events`, { method: "POST", headers: json, body: event });
   expect(await posted.json()).toEqual({ accepted: 1, duplicates: 0 });
 
-  const app = join(folder, "edge/app.ts");
-  writeFileSync(app, readFileSync(app, "utf8").replace('status: "live"', 'status: "edited"'));
+  const route = join(folder, "edge/health-route.ts");
+  const code = readFileSync(route, "utf8");
+  expect(code).toContain('status: "live"');
+  writeFileSync(route, code.replace('status: "live"', 'status: "edited"'));
   const live = () =>
     fetch(`${edge}/health/live`).then(
       (answer) => answer.json(),
