@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ShardNamespace } from "./events/shard-rpc.ts";
 import type { ItemChangesNamespace } from "./items/item-changes-rpc.ts";
 

@@ -1,5 +1,5 @@
 /** The form in which each call of the API is described. */
-import type { z } from "zod";
+import type * as z from "zod";
 import { MANAGEMENT_BODY_BYTES_MAX } from "../shared/api.ts";
 import type { Scope } from "../shared/key-record.ts";
 import type { ProblemCode } from "../shared/problem.ts";

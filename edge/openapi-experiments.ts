@@ -1,5 +1,5 @@
 /** The calls of experiments. */
-import { z } from "zod";
+import * as z from "zod";
 import { ExperimentAnswer } from "../shared/experiment/answer.ts";
 import { EndExperiment, Experiment } from "../shared/experiment/experiment.ts";
 import type { ProblemCode } from "../shared/problem.ts";

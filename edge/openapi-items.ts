@@ -1,5 +1,5 @@
 /** The calls that change a model's items between two trainings. */
-import { z } from "zod";
+import * as z from "zod";
 import { CURSOR_CHARACTERS_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../shared/api.ts";
 import { ChangedValue, ITEMS_BODY_BYTES_MAX, ItemsBody } from "../shared/items/change-items.ts";
 import { SEARCH_CHARACTERS_MAX, SEARCH_OFFSET_MAX } from "../shared/items/items-query.ts";

@@ -1,5 +1,5 @@
 /** The schemas of answers, and of the few bodies that no other file describes. */
-import { z } from "zod";
+import * as z from "zod";
 import { RANK_LIMIT_MAX } from "../shared/api.ts";
 import { Canary, CanaryState } from "../shared/experiment/canary.ts";
 import { Holdout } from "../shared/experiment/holdout.ts";

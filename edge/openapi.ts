@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { FILTER_SCHEMAS } from "../shared/filter/filter-schema.ts";
 import type { Scope } from "../shared/key-record.ts";
 import { PROBLEMS, type ProblemCode } from "../shared/problem.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { RETRIEVAL_REF } from "./filter/filter-schema.ts";
 import {
   FILTER_BYTES_MAX,

@@ -22,7 +22,7 @@
  * finite count as missing.
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { assert, FormatError } from "./assert.ts";
 import { countBelowIn } from "./binary-search.ts";
 import {

@@ -1,5 +1,5 @@
 /** Batches: the lists of many users, or the users of some items, as files (`POST /v0/models/{model_name}/batches`). */
-import { z } from "zod";
+import * as z from "zod";
 import { RANK_LIMIT_MAX } from "./api.ts";
 import { Id } from "./id-schema.ts";
 import { prefixOf } from "./manifest.ts";

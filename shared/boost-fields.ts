@@ -1,5 +1,5 @@
 /** The boosts of a request: of items that match a query, or by a number of each item. */
-import { z } from "zod";
+import * as z from "zod";
 import { NEAR_SCHEMA, RETRIEVAL_REF } from "./filter/filter-schema.ts";
 import { parseFilter } from "./filter/parse-filter.ts";
 import { KM_MAX } from "./place.ts";

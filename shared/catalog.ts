@@ -16,7 +16,7 @@
  *
  * Limits: 2^32 − 2 items, 2 GiB. A reader checks that `order` contains existing items, but not that it is sorted.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { assert, FormatError } from "./assert.ts";
 import { arrayOf, type Container, decodeContainer, encodeContainer } from "./container.ts";
 import { ID_BYTES_MAX, INTEGER, type ItemId, type ItemIdType, type ItemIndex } from "./ids.ts";

@@ -20,7 +20,7 @@
  * a salt); anything that grows with the data is an array. Rules between arrays (offsets rise, codes are below a count) are checked by the
  * file that defines the kind. The manifest's digest protects the bytes; this format has no checksum.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { assert, FormatError } from "./assert.ts";
 
 const MAGIC = "SHORTLST";

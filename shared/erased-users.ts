@@ -15,7 +15,7 @@
  * hashed with the same salt, so that those of erased users can be found without their ids.
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { assert, FormatError } from "./assert.ts";
 import { countBelowIn } from "./binary-search.ts";
 import { arrayOf, decodeContainer, encodeContainer } from "./container.ts";

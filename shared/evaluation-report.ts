@@ -2,7 +2,7 @@
  * The evaluation report of a version, stored next to its manifest and served by GET …/evaluation. It says how the version was chosen and
  * how good it is, measured on interactions that no candidate had learnt from. Every list is bounded, and no user is named.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { clipped } from "./clipped.ts";
 import { Id, SentId } from "./id-schema.ts";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** The types of attributes of items and users. Places are `Location`. `Vector`: only items have it, and only training reads it. */
 export const FeatureType = z.enum([

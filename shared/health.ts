@@ -1,5 +1,5 @@
 /** What `GET /v0/health` answers, and the form of each finding of `npm run doctor --json`. */
-import { z } from "zod";
+import * as z from "zod";
 
 export const FINDINGS_MAX = 500;
 

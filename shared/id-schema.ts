@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ID_BYTES_MAX, idFaultOf } from "./ids.ts";
 import { shown } from "./parse-request.ts";
 

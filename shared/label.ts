@@ -1,5 +1,5 @@
 /** The label of interactions, and names of columns. */
-import { z } from "zod";
+import * as z from "zod";
 
 export const Column = z
   .string()

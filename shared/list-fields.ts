@@ -1,5 +1,5 @@
 /** The request fields that say which part of a list a call gets, and what the items that the user has seen mean for it. */
-import { z } from "zod";
+import * as z from "zod";
 import { Id } from "./id-schema.ts";
 import type { ItemId } from "./ids.ts";
 import { problemOf, shown } from "./parse-request.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { NextCanary, RunningCanary, RunningExperiment } from "./experiment/running.ts";
 import { ExtensionOfVersion } from "./items/extension-file.ts";
 import { type Descriptor, Live, StoredMeanings } from "./manifest.ts";

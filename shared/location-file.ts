@@ -4,7 +4,7 @@
  *     metadata    locations: the names of the columns; absent if there are none
  *     arrays      location.0.lat, location.0.lon   i32 [itemCount], in 1e-7 degrees; a lat of −2^31 is missing
  */
-import { z } from "zod";
+import * as z from "zod";
 import { assert, FormatError } from "./assert.ts";
 import { arrayOf, type Container, type TypedArray } from "./container.ts";
 import { NO_PLACE, type Places, UNITS_PER_DEGREE, unitsOf } from "./place.ts";

@@ -19,7 +19,7 @@
  * Stored JSON files and metadata are read tolerantly: a reader ignores fields that it does not know, so a later release may add fields. A
  * release that changes the meaning of a file raises its format number, and older readers refuse it. The Worker reads format N and N−1.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { EventMarks } from "./events/event-store.ts";
 
 export const FORMAT = 1;

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { Canary, CanaryState } from "./experiment/canary.ts";
 import { Earnings, Holdout } from "./experiment/holdout.ts";
 import { Label } from "./label.ts";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { IGNORABLE } from "./evaluation-report.ts";
 import { EventMeanings } from "./events/event.ts";
 import { Canary } from "./experiment/canary.ts";

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import { clipped } from "./clipped.ts";
 import { didYouMean } from "./nearest-name.ts";
 import { PROBLEMS, Problem, type ProblemCode, type ProblemPart } from "./problem.ts";

@@ -7,7 +7,7 @@
  * Ages are counted back in hours from `until`, the time of the newest choice: bin b has those from `edges_hours[b]` to
  * `edges_hours[b + 1]`. `totals` are the sums of all items by bin. An item that is not listed was chosen at most `others_max` times.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { FormatError } from "./assert.ts";
 import { arrayOf, decodeContainer, encodeContainer } from "./container.ts";
 import type { ItemIndex } from "./ids.ts";

@@ -1,5 +1,5 @@
 /** The request fields that references take their values from. */
-import { z } from "zod";
+import * as z from "zod";
 import { REFERENCE_NAME_MAX } from "./filter/references.ts";
 
 const NAMES_MAX = 20;

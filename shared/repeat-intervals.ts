@@ -6,7 +6,7 @@
  *
  * `usual_days` is the interval of all other items. The file is absent where the data have too few repetitions.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { FormatError } from "./assert.ts";
 import { countBelowIn } from "./binary-search.ts";
 import { arrayOf, decodeContainer, encodeContainer } from "./container.ts";

@@ -1,5 +1,5 @@
 /** Runs that have ended, as `GET …/runs` shows them. */
-import { z } from "zod";
+import * as z from "zod";
 import { EvaluationReport, MeasuredMean } from "./evaluation-report.ts";
 import { CanaryState } from "./experiment/canary.ts";
 import { Failure, TrainingState } from "./model-record.ts";

@@ -1,5 +1,5 @@
 /** Named defaults for rank calls: one JSON object for each, beside the live pointer and independent of versions. */
-import type { z } from "zod";
+import type * as z from "zod";
 import { CommonFields, parseRankBody } from "./api.ts";
 import { clipped } from "./clipped.ts";
 import { hasReference } from "./filter/references.ts";

@@ -6,7 +6,7 @@
  *
  * Every name is that of an array of this file or of a weight file. Matrices are row-major, and `items` is the number of items.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { decodeContainer, encodeContainer, type TypedArray } from "./container.ts";
 
 const KIND = "score-recipe";

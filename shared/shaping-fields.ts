@@ -1,5 +1,5 @@
 /** The request fields that change a list after scoring, and the field that asks for more than ids. */
-import { z } from "zod";
+import * as z from "zod";
 import { BOOST_DESCRIPTION, BOOST_EXAMPLES, BoostField, boostAt } from "./boost-fields.ts";
 import { Id } from "./id-schema.ts";
 import type { ItemId } from "./ids.ts";

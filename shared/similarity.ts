@@ -12,7 +12,7 @@
  *
  * Items from `known_count` on have no positive interactions, so a model cannot tell what is similar to them.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { FormatError } from "./assert.ts";
 import { arrayOf, type Container, decodeContainer, encodeContainer } from "./container.ts";
 import { scaleOf } from "./rank/score-scale.ts";

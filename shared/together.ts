@@ -8,7 +8,7 @@
  * The strength of j after i is p · ln(p / q): q is the part of all baskets that have j, and p the part of those with i, shrunk towards q.
  * So what everybody buys anyway is weak, and so is what rarely goes with i.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { FormatError } from "./assert.ts";
 import { arrayOf, decodeContainer, encodeContainer } from "./container.ts";
 import type { ItemIndex } from "./ids.ts";

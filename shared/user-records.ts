@@ -34,7 +34,7 @@
  * of items), up to 512 KiB; 2^32 users; 1,000 history entries, 32 values. All numbers little-endian.
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { assert, FormatError } from "./assert.ts";
 import { countBelowIn } from "./binary-search.ts";
 import {

@@ -23,7 +23,7 @@
  *
  * Limits: 256 values, names of values of up to 200 characters, 4 MiB of arrays, a ratio is rounded to 1/127 of its row's largest ratio.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { assert, FormatError } from "./assert.ts";
 import { arrayOf, decodeContainer, encodeContainer } from "./container.ts";
 

@@ -1,7 +1,7 @@
 /** The trainer's environment variables: names, defaults and allowed values (manage/README.md). */
 import { realpathSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { RETENTION_DAYS_DEFAULT } from "../shared/events/event.ts";
 import { CustomerId } from "../shared/key-record.ts";
 

@@ -1,7 +1,7 @@
 /** What `npm ci` has installed: its size, and the files that nothing on this machine loads. */
 import { lstat, readdir, readFile, rm } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { ExpectedError } from "./expected-error.ts";
 
 export type Machine = { readonly platform: string; readonly arch: string };

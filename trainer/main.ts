@@ -1,6 +1,6 @@
 /** The program of `npm run train`. */
 import { fileURLToPath } from "node:url";
-import { z } from "zod";
+import * as z from "zod";
 import { CustomerId } from "../shared/key-record.ts";
 import { ModelName } from "../shared/model-spec.ts";
 import { type CommandLine, callOf, type Given, runCommand } from "./command-line.ts";

@@ -3,7 +3,7 @@
  * reported together, by the variable's name; values are never repeated, since they may be secrets.
  */
 import { resolve } from "node:path";
-import type { z } from "zod";
+import type * as z from "zod";
 import { MEGABYTE } from "../shared/memory-cost.ts";
 import {
   GrantSettingsSchema,

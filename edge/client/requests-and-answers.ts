@@ -1,5 +1,5 @@
 /** The types of the API, from the schemas that check its requests and describe its answers. */
-import type { z } from "zod";
+import type * as z from "zod";
 import type * as api from "../../shared/api.ts";
 import type * as batches from "../../shared/batch.ts";
 import type * as evaluation from "../../shared/evaluation-report.ts";

@@ -1,6 +1,6 @@
 /** The calls that erase a user: all ids of the person, everywhere. */
 import type { Context } from "hono";
-import { z } from "zod";
+import * as z from "zod";
 import { forEachConcurrently } from "../../shared/concurrently.ts";
 import type { UserId } from "../../shared/ids.ts";
 import { manage, manageBy } from "../forward.ts";

@@ -1,5 +1,5 @@
 /** Reads the bucket of models, and in front of it the data centre's cache for files that never change. No other file calls the bucket. */
-import type { z } from "zod";
+import type * as z from "zod";
 import { FormatError } from "../../shared/assert.ts";
 import { hexOf } from "../../shared/hash.ts";
 import type { Descriptor } from "../../shared/manifest.ts";

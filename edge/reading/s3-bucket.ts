@@ -3,7 +3,7 @@
  * binding MODELS.
  */
 import { AwsClient } from "aws4fetch";
-import { z } from "zod";
+import * as z from "zod";
 
 export const S3Access = z.object({
   endpoint: z.url(),

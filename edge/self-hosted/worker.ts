@@ -2,7 +2,7 @@
  * The Worker on workerd outside Cloudflare (`npm run serve`). It is the same Worker: only the bindings differ. The bucket is any S3
  * store, and another process may have the Durable Objects.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Bindings } from "../env.ts";
 import { EventShard as Shard } from "../events/event-shard.ts";
 import { LiveCatalog as Items } from "../items/item-changes.ts";

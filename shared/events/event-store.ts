@@ -11,7 +11,7 @@
  * A shard numbers its events upwards. A *mark* is the last number, by shard, that is in some place: in the exported files, or in a version
  * of a model. What a model knows of a user is the record of its version, and all events of the user's shard above the version's mark.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { userHash } from "../hash.ts";
 import type { UserId } from "../ids.ts";
 

@@ -1,5 +1,5 @@
 /** The events that a customer's application sends (`POST /v0/events`), and the form in which they are stored. */
-import { z } from "zod";
+import * as z from "zod";
 import { epochSecondsIn } from "../filter/epoch-seconds.ts";
 import { Id } from "../id-schema.ts";
 import type { ItemId, UserId } from "../ids.ts";

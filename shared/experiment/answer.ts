@@ -1,5 +1,5 @@
 /** The report on an experiment, as answers have it. */
-import { z } from "zod";
+import * as z from "zod";
 
 const Time = z.string().meta({ format: "date-time" });
 export const Lift = z

@@ -1,7 +1,7 @@
 /**
  * A canary: a new version serves a share of the users before it goes live. The other users whom it is compared with get the live version.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { ExperimentAnswer } from "./answer.ts";
 import { Goal } from "./goal.ts";
 

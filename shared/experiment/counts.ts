@@ -3,7 +3,7 @@
  *
  *     customers/{customer}/events/exposures/{salt}/{shard}.json    ExposureCounts
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { ArmCount } from "./verdict.ts";
 
 /** Users whose first list of the experiment came from one arm, under one revision of the shares, in one period. */

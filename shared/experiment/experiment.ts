@@ -1,5 +1,5 @@
 /** Experiments: which of several lists is better, judged by what people do (`PUT /v0/models/{model_name}/experiment`). */
-import { z } from "zod";
+import * as z from "zod";
 import { ModelName } from "../model-spec.ts";
 import { Goal } from "./goal.ts";
 

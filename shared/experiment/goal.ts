@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { EventType } from "../events/event.ts";
 
 /** Shards keep every event for eight days; an event may arrive a day late. */

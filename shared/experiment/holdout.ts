@@ -1,5 +1,5 @@
 /** A lasting holdout: a small share of the users gets popular items or an older version. They show what the model earns in all. */
-import { z } from "zod";
+import * as z from "zod";
 import { Lift } from "./answer.ts";
 import { Goal } from "./goal.ts";
 

@@ -1,5 +1,5 @@
 /** A running experiment as the live pointer has it, so that every edge that knows the live version knows the arms too. */
-import { z } from "zod";
+import * as z from "zod";
 import { Live } from "../manifest.ts";
 import { Problem } from "../problem.ts";
 import { armWithBucket, BUCKETS, bucketOf } from "./buckets.ts";

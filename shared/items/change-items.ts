@@ -1,5 +1,5 @@
 /** The changes of items that a customer sends (`PATCH …/items`), and how they join what was changed before. */
-import { z } from "zod";
+import * as z from "zod";
 import type { AttributeValue } from "../attribute-values.ts";
 import type { TableColumn } from "../attributes.ts";
 import { epochSecondsIn } from "../filter/epoch-seconds.ts";

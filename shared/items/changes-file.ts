@@ -16,7 +16,7 @@
  *
  * Example. Lamp 7 costs 19.9 and is hidden: ids "7", hidden 1; attribute "price" has rows 0, codes 0, values "19.9".
  */
-import { z } from "zod";
+import * as z from "zod";
 import { assert, FormatError } from "../assert.ts";
 import type { AttributeValue } from "../attribute-values.ts";
 import { arrayOf, type Container, decodeContainer, encodeContainer, type TypedArray } from "../container.ts";

@@ -18,7 +18,7 @@
  * Example. One known item is a lamp (feature 0), and the new item "x" is one too: known_start 0 1, known_features 0, known 1, ids "x",
  * weights_start 0 1, weights_features 0, weights 0.09.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { FormatError } from "../assert.ts";
 import { arrayOf, type Container, decodeContainer, encodeContainer } from "../container.ts";
 import { Descriptor, prefixOf } from "../manifest.ts";

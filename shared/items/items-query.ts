@@ -1,5 +1,5 @@
 /** What `GET …/items` is asked for: a search, or the changed items. */
-import { z } from "zod";
+import * as z from "zod";
 import { CURSOR_CHARACTERS_MAX, integerIn, ListLimit, listCodeOf, uniqueParameters } from "../api.ts";
 import { type Filter, parseFilter } from "../filter/parse-filter.ts";
 import { textFault } from "../id-schema.ts";

@@ -1,5 +1,5 @@
 /** The call by which an edge tells the trainer that it has stored new items, signed like forwarded calls (forward-signature.ts). */
-import { z } from "zod";
+import * as z from "zod";
 import { ModelName } from "../model-spec.ts";
 
 export const NEW_ITEMS_PATH = "/edge/new-items";

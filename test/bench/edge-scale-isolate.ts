@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { z } from "zod";
+import * as z from "zod";
 import type { EdgeWorld } from "../fixtures/edge-world.ts";
 
 /** Memory of the Worker's isolate as reported by its debugger. The simulated bucket runs in other isolates. */

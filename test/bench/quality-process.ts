@@ -1,5 +1,5 @@
 /** Runs one task of `bench -- quality` in a separate process. A JSON flag holds the options and the task's name. */
-import { z } from "zod";
+import * as z from "zod";
 import { qualityMeasures } from "./quality-measures.ts";
 
 const flagSchema = z.object({

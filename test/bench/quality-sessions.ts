@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { z } from "zod";
+import * as z from "zod";
 import { evaluateFiles } from "../../trainer/choose/files/evaluate-files.ts";
 import { readFiles, type TrainAndTest } from "../../trainer/choose/files/read-files.ts";
 import { METHODS } from "../../trainer/learn/methods.ts";

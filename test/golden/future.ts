@@ -2,7 +2,7 @@
  * Files as a later release may write them, each in two variants. `added` has fields that today's readers do not know and must ignore.
  * `changed` has a higher format number and must be refused. Their frozen bytes are in future/.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { decodeContainer, encodeContainer } from "../../shared/container.ts";
 import { REPORT } from "../fixtures/small-report.ts";
 import { format1Files } from "./format-1.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import { appendPooled } from "../../trainer/learn/neural/pooled-export.ts";
 import { exportScores } from "../../trainer/learn/scoring/scoring-graph.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { FormatError } from "../../shared/assert.ts";
 import {
   ARRAYS_MAX,

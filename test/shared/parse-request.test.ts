@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { parseJson, parseWith, pointerStep, problemOf, shown } from "../../shared/parse-request.ts";
 import { Problem } from "../../shared/problem.ts";
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { z } from "zod";
+import * as z from "zod";
 import { LocalError } from "../local/local-error.ts";
 
 const PAUSE_MS = 2000;

@@ -1,5 +1,5 @@
 /** Calls of Cloudflare's REST API. Each answer is parsed by a schema. Failures are one sentence with the permission to check. */
-import { z } from "zod";
+import * as z from "zod";
 import { LocalError } from "../local/local-error.ts";
 
 const TIMEOUT_MS = 30_000;

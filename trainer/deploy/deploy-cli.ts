@@ -1,7 +1,7 @@
 /** The program of `npm run deploy`: everything that Shortlist needs in a Cloudflare account, step by step. */
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { CustomerId } from "../../shared/key-record.ts";
 import { type CommandLine, type Given, type Result, runCommand } from "../command-line.ts";
 import { UsageError } from "../expected-error.ts";

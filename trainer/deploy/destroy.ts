@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline/promises";
-import { z } from "zod";
+import * as z from "zod";
 import { LocalError } from "../local/local-error.ts";
 import { s3Store } from "../store/s3-store.ts";
 import { BUCKET, bucketOptions, type Deployment, TOKEN, WORKER } from "./deployment.ts";

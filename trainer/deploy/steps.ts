@@ -1,7 +1,7 @@
 /** The steps of a deployment, in order. Each can be repeated. */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { z } from "zod";
+import * as z from "zod";
 import { LocalError } from "../local/local-error.ts";
 import { issueKey } from "../store/key-store.ts";
 import { StoreError } from "../store/object-store.ts";

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { LocalError } from "../local/local-error.ts";
 import type { Environment } from "../settings.ts";
 

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { CustomerId, type KeyRecord, Scope } from "../../shared/key-record.ts";
 import { type CommandLine, type Given, helpText, type Result } from "../command-line.ts";
 import { UsageError } from "../expected-error.ts";

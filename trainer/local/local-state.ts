@@ -4,7 +4,7 @@
  */
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { LocalError } from "./local-error.ts";
 
 const LocalService = z.looseObject({

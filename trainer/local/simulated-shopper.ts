@@ -1,6 +1,6 @@
 /** One visit of a simulated shopper, who asks for lists as a page does and acts on them by a known probability model. */
 import { setTimeout } from "node:timers/promises";
-import { z } from "zod";
+import * as z from "zod";
 import { affinity, type Random, type Taste } from "./demo-tastes.ts";
 import { callService, expectStatus, type Service } from "./service-client.ts";
 

@@ -1,5 +1,5 @@
 /** The messages between management and the process of a batch. */
-import { z } from "zod";
+import * as z from "zod";
 import type { BatchBody } from "../../shared/batch.ts";
 import type { ModelSpec } from "../../shared/model-spec.ts";
 import type { SentConnectorSettings } from "../settings.ts";

@@ -12,7 +12,7 @@ import { cp, link, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFil
 import { dirname, join } from "node:path";
 import { backup as backUpDatabase, DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
-import { z } from "zod";
+import * as z from "zod";
 import { eventFileOf } from "../../shared/events/event-store.ts";
 import { LocalError } from "../local/local-error.ts";
 import type { ObjectStore } from "../store/object-store.ts";

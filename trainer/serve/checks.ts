@@ -1,6 +1,6 @@
 /** What `npm run doctor` looks at in a service's folder and by HTTP. Each check has a remedy for what it finds. */
 import { stat } from "node:fs/promises";
-import { z } from "zod";
+import * as z from "zod";
 import { fault, ok, warning } from "../../shared/health.ts";
 import { PRODUCT_VERSION } from "../../shared/product.ts";
 import { tryPort } from "../local/free-port.ts";

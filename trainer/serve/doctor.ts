@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { styleText } from "node:util";
-import { z } from "zod";
+import * as z from "zod";
 import type { Finding } from "../../shared/health.ts";
 import { type CommandLine, type Result, runCommand } from "../command-line.ts";
 import {

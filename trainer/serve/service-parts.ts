@@ -1,6 +1,6 @@
 /** The parts of a service that commands beside `npm run serve` reach: its bucket, and its trainer while it runs. */
 import { readFile } from "node:fs/promises";
-import { z } from "zod";
+import * as z from "zod";
 import type { StoreAccess } from "../settings.ts";
 import { directoryStore } from "../store/directory-store.ts";
 import type { ObjectStore } from "../store/object-store.ts";

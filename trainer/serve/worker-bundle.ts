@@ -3,7 +3,7 @@ import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { z } from "zod";
+import * as z from "zod";
 
 const ROOT = join(import.meta.dirname, "../..");
 const WASM = "onnxruntime-web/ort-wasm-simd-threaded.wasm";

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
-import { z } from "zod";
+import * as z from "zod";
 import { checkKey, StoreError } from "./object-store.ts";
 import { type S3Call, type S3Options, type S3Request, s3Request } from "./s3-request.ts";
 

@@ -7,7 +7,7 @@
  *
  * The key itself is returned once and stored nowhere.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { formatApiKey, hashApiKey } from "../../shared/api-key.ts";
 import { CustomerId, KeyRecord, keyRecordKey, type Scope } from "../../shared/key-record.ts";
 import { changeObject, type ObjectStore, StoreError, storedJson } from "./object-store.ts";

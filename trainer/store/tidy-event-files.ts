@@ -7,7 +7,7 @@
  */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { z } from "zod";
+import * as z from "zod";
 import { type ErasedUsers, erasedUsersKey, isErased } from "../../shared/erased-users.ts";
 import { StoredEvent } from "../../shared/events/event.ts";
 import { erasedFromEventsKey, eventFileKey } from "../../shared/events/event-store.ts";

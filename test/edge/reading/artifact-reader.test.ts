@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { afterEach, expect, test, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { parsed, ReadError } from "../../../edge/reading/artifact-reader.ts";
 import { FormatError } from "../../../shared/assert.ts";
 import { memoryReader, type Stored } from "../../fixtures/edge-bucket.ts";

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { CronExpressionParser } from "cron-parser";
 import { expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { freshFolder } from "../../fixtures/trainer-state.ts";
 
 const textOf = (name: string) => readFileSync(`trainer/examples/${name}`, "utf8");

@@ -3,7 +3,7 @@
  * salted hashes only.
  */
 import { hash as digestOf } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import { type AttributeColumn, isKeyed, NAME_LENGTH_MAX } from "../../../shared/attributes.ts";
 import { countOf, stringAt } from "../../../shared/packed-strings.ts";
 import { pickColumn } from "../../read/dataset/reorder-items.ts";

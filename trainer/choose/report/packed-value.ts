@@ -3,7 +3,7 @@
  * `{"array": name}` stands for another array of the container.
  */
 import { gunzipSync, gzipSync } from "node:zlib";
-import { z } from "zod";
+import * as z from "zod";
 import { FormatError } from "../../../shared/assert.ts";
 import { arrayOf, decodeContainer, encodeContainer, type TypedArray } from "../../../shared/container.ts";
 

@@ -2,7 +2,7 @@
  * The replay of an evaluation: the chosen model as it learnt from the training part, with held-out cases, so that their lists can be made
  * again with a scenario. The published model cannot serve for this: it has learnt from the cases.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { FormatError } from "../../../shared/assert.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { type ItemColumns, knownNames } from "../../../shared/known-names.ts";

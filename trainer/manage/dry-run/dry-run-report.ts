@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import type { ItemIdType } from "../../../shared/ids.ts";
 import type { AttributeDescription } from "../../../shared/model-record.ts";
 import type { ExampleUser, SampleRow } from "./dry-run-sample.ts";

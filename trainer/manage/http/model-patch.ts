@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Label } from "../../../shared/label.ts";
 import { isObject, mergePatch } from "../../../shared/merge-patch.ts";
 import { ModelSpec } from "../../../shared/model-spec.ts";

@@ -1,7 +1,7 @@
 /** Requests and answers of the calls on models. app.ts has verified the caller; models/model-actions.ts performs the actions. */
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
-import { z } from "zod";
+import * as z from "zod";
 import { parseListQuery } from "../../../shared/api.ts";
 import { clipped } from "../../../shared/clipped.ts";
 import { forEachConcurrently } from "../../../shared/concurrently.ts";

@@ -1,6 +1,6 @@
 /** Dry runs: limited in number, time and memory, each in a process of its own, so that a bad file can only end that process. */
 import { randomUUID } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import { eventFilesPrefix } from "../../../shared/events/event-store.ts";
 import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { Problem } from "../../../shared/problem.ts";

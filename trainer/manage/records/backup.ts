@@ -3,7 +3,7 @@
  * JSON at `backups/{time}.json.gz`. Everything else is in the bucket anyway, or is computed again.
  */
 import { gunzipSync, gzipSync } from "node:zlib";
-import { z } from "zod";
+import * as z from "zod";
 import { forEachConcurrently } from "../../../shared/concurrently.ts";
 import { CustomerId } from "../../../shared/key-record.ts";
 import { ModelStatus } from "../../../shared/live-pointer.ts";

@@ -1,5 +1,5 @@
 /** A training run in a process of its own, which ends with exactly one outcome. */
-import { z } from "zod";
+import * as z from "zod";
 import { clipped } from "../../../shared/clipped.ts";
 import { CanaryState } from "../../../shared/experiment/canary.ts";
 import { DataSummary, Failure, Progress, TrainingState } from "../../../shared/model-record.ts";

@@ -1,5 +1,5 @@
 /** Errors that all connectors share. Each kind of store translates its own errors in its errors.ts. */
-import type { z } from "zod";
+import type * as z from "zod";
 import type { ConnectorConfig } from "../../../shared/model-spec.ts";
 import { StageError } from "../../stage/stage-error.ts";
 

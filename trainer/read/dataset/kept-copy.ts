@@ -6,7 +6,7 @@
 import { appendFile, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type DuckDBType, DuckDBTypeId } from "@duckdb/node-api";
-import { z } from "zod";
+import * as z from "zod";
 import { StageError } from "../../stage/stage-error.ts";
 import type { SourceColumn } from "../connectors/connector.ts";
 import { literal } from "../connectors/sql-text.ts";

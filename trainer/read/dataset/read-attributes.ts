@@ -1,5 +1,5 @@
 import { DuckDBListValue } from "@duckdb/node-api";
-import type { z } from "zod";
+import type * as z from "zod";
 import { NAME_LENGTH_MAX } from "../../../shared/attributes.ts";
 import { clipped } from "../../../shared/clipped.ts";
 import { INTEGER, type ItemIdType } from "../../../shared/ids.ts";

@@ -2,7 +2,7 @@
  * BigQuery access tokens of customers' service accounts. Only the management process has the identity that may make them. A
  * run's process asks for a token whenever it needs one (run/ask-management.ts).
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { ConnectorSettings } from "../../../settings.ts";
 import { StageError } from "../../../stage/stage-error.ts";
 import { sourceError } from "../source-error.ts";

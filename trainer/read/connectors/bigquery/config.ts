@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
 import { parseConfig } from "../source-error.ts";
 

@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { z } from "zod";
+import * as z from "zod";
 import { literal } from "../sql-text.ts";
 import { fileBeginning } from "./file-beginning.ts";
 import type { SourceFile } from "./files.ts";

@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { z } from "zod";
+import * as z from "zod";
 import { didYouMean } from "../../../../shared/nearest-name.ts";
 import { failSource as fail } from "../source-error.ts";
 

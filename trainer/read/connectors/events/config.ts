@@ -1,3 +1,3 @@
-import { z } from "zod";
+import * as z from "zod";
 
 export const EventsConfig = z.strictObject({ id: z.string().optional(), type: z.literal("Events") });

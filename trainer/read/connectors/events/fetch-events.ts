@@ -1,7 +1,7 @@
 /** The customer's event files, copied from the bucket to a folder of the model. */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import type { EventMeanings } from "../../../../shared/events/event.ts";
 import type { EventMarks } from "../../../../shared/events/event-store.ts";
 import { type Merge, personIds } from "../../../../shared/events/merges.ts";

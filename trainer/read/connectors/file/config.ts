@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 const Location = z.string('must be a file or a pattern such as "shop/*.csv"').min(1, "must not be empty").max(1000);
 const TABLES_MAX = 100;

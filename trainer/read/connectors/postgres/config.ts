@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import { checkServerIdentity } from "node:tls";
-import { z } from "zod";
+import * as z from "zod";
 import type { ConnectorConfig } from "../../../../shared/model-spec.ts";
 import type { ConnectorContext } from "../connector.ts";
 import { badConfig, parseConfig } from "../source-error.ts";
