@@ -77,7 +77,7 @@ type Found = {
   readonly itemCount: number;
   readonly moments: Moments;
   readonly longest: number;
-  /** Of the history: its vector, what its products are multiplied by, and the largest product of each group. */
+  /** The vector of the history, what multiplies its products, and the largest product of each group. */
   readonly row: Float32Array;
   readonly unit: number | undefined;
   readonly largest: Float32Array;
