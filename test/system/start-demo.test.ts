@@ -210,7 +210,8 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
 
     test.each(Object.entries(CONSOLE_JOURNEYS))("%s", { timeout: TIMEOUT }, async (_, journey) => {
       await journey(opened, { ...local, folder: join(state, "data/demo-shop") });
-      expect(opened.faults).toEqual([]);
+      // A dry run that finds others waiting is answered with 429, and the page asks again.
+      expect(opened.faults.filter((fault) => !fault.includes("429"))).toEqual([]);
     });
   });
 });
