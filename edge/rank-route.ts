@@ -36,7 +36,7 @@ async function answerRank(call: RankCall, isolate: Isolate, read: () => Promise<
     const waitedMs = waitingTimer(call.nowMs);
 
     const leased = await leaseVersion(call, isolate, sent, access);
-    const { loaded: version, release, choice, defaultScenario } = leased;
+    const { loaded: version, release, choice, defaultScenario, pageAhead } = leased;
     try {
       const { loaded, changeHeaders } = await withChanges(call, isolate, leased, access);
       const versionMs = waitedMs();
@@ -47,7 +47,7 @@ async function answerRank(call: RankCall, isolate: Isolate, read: () => Promise<
         access,
       );
       const [{ record, userHeaders }, liveChoices] = await Promise.all([
-        userOfCall(call, isolate, { loaded, parameters }, access),
+        userOfCall(call, isolate, { loaded, parameters, pageAhead }, access),
         liveChoicesOf(parameters, loaded, { ...isolate, ...call }, access),
       ]);
       const recordMs = waitedMs();

@@ -90,9 +90,17 @@ const ModelDescription = z.object({
   golden_tolerance: z.number().positive(),
 });
 
+/** A directory of at most this many bytes, of some 2,000 pages, is in the manifest too. */
+export const DIRECTORY_IN_MANIFEST_BYTES_MAX = 12 * 1024;
+
 /** Packed user records (shared/user-records.ts). */
 const UserRecordsDescription = z.object({
   directory: Descriptor,
+  /** The directory, so that an edge reads a user's page at the same time as the files. Absent: too large. Older readers ignore it. */
+  directory_base64: z
+    .base64()
+    .max((DIRECTORY_IN_MANIFEST_BYTES_MAX * 4) / 3)
+    .optional(),
   pages: z.array(Descriptor).max(1000),
 });
 

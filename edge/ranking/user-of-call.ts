@@ -13,9 +13,13 @@ import type { LoadedVersion } from "../versions/load-version.ts";
 import { snapshotOf } from "../versions/snapshot-of-version.ts";
 import { userRecordOf } from "../versions/user-records.ts";
 import type { RankCall } from "./rank-call.ts";
+import type { VersionOfCall } from "./version-of-call.ts";
 
 type Sources = Pick<Isolate, "versions" | "erased" | "eventShards" | "settings">;
-type Asking = { readonly loaded: LoadedVersion; readonly parameters: RankParameters };
+type Asking = { readonly loaded: LoadedVersion; readonly parameters: RankParameters } & Pick<
+  VersionOfCall,
+  "pageAhead"
+>;
 type Headers = Readonly<Record<string, string>>;
 type UserOfCall = { readonly record: UserRecord | undefined; readonly userHeaders: Headers };
 
@@ -30,13 +34,13 @@ const UNREADABLE_RECORD = unreadableAs(
 export async function userOfCall(
   call: RankCall,
   isolate: Sources,
-  { loaded, parameters }: Asking,
+  { loaded, parameters, pageAhead }: Asking,
   access: ReadAccess,
 ): Promise<UserOfCall> {
   const { userId } = parameters;
   if (userId === undefined) return { record: undefined, userHeaders: {} };
   const [stored, live] = await Promise.all([
-    storedRecord(userId, call, isolate, { loaded, parameters, access }),
+    storedRecord(userId, call, isolate, { loaded, parameters, pageAhead, access }),
     liveEventsOf(userId, loaded, { ...isolate, ...call }, access),
   ]);
   const found = [stored];
@@ -54,7 +58,7 @@ async function storedRecord(
   userId: UserId,
   { customer, requestId: request_id }: RankCall,
   { versions, erased, settings }: Sources,
-  { loaded, parameters, access }: Asking & { readonly access: ReadAccess },
+  { loaded, parameters, pageAhead, access }: Asking & { readonly access: ReadAccess },
 ): Promise<UserOfCall> {
   const isErased = (user: UserId) => erased.isErased(customer, user, access);
   const checkRequest = () => {
@@ -66,7 +70,7 @@ async function storedRecord(
     }
   };
   try {
-    const recordAccess = { ...access, pages: versions.pages, isErased, beforeRead: checkRequest };
+    const recordAccess = { ...access, pages: versions.pages, isErased, beforeRead: checkRequest, ahead: pageAhead };
     return { record: await userRecordOf(loaded, userId, recordAccess), userHeaders: {} };
   } catch (error) {
     if (!settings.SERVE_UNFILTERED || !isUnreadable(error)) return UNREADABLE_RECORD(error);

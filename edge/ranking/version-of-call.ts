@@ -8,7 +8,8 @@ import { popularVersion } from "../events/popular-version.ts";
 import type { Isolate } from "../isolate.ts";
 import { writeLog } from "../request-log.ts";
 import type { LiveVersion, WaitingModel } from "../versions/live-pointers.ts";
-import type { LoadedVersion } from "../versions/load-version.ts";
+import type { LoadedVersion, UserPlaces } from "../versions/load-version.ts";
+import { type PageAhead, readPageAhead } from "../versions/user-records.ts";
 import type { VersionLease } from "../versions/version-memory.ts";
 import { type Choice, choiceOf, targetOf } from "./arm-of-call.ts";
 import type { RankAccess, RankCall } from "./rank-call.ts";
@@ -21,6 +22,8 @@ export type VersionOfCall = VersionLease & {
   readonly defaultScenario: string | undefined;
   /** How a version scores new items. It need not be the leased one. */
   readonly extension: ExtensionOfVersion | undefined;
+  /** The user's page, if this call has loaded the version. */
+  readonly pageAhead?: Promise<PageAhead | undefined> | undefined;
 };
 
 const NO_CHOICE: Choice = { parts: [] };
@@ -45,9 +48,13 @@ export async function leaseVersion(
     const { versions, reader } = isolate; // a load has a deadline of its own, since other calls wait for it too
     const choice = choiceOf(target, sent, access.startedMs);
     const wanted = targetOf(target, choice);
-    const lease = await versions.lease(wanted, { ...access, reader, log: writeLog }, access.untilMs);
+    let pageAhead: VersionOfCall["pageAhead"];
+    const onUsers = (users: UserPlaces) => {
+      if (userId !== undefined) pageAhead = readPageAhead(users, userId, access);
+    };
+    const lease = await versions.lease(wanted, { ...access, reader, log: writeLog, onUsers }, access.untilMs);
     const isWanted = lease.loaded.target.live.version === wanted.live.version; // or another one, while this one is loaded
-    return { ...lease, choice: isWanted ? choice : NO_CHOICE, ...defaultsOf(target) };
+    return { ...lease, choice: isWanted ? choice : NO_CHOICE, pageAhead, ...defaultsOf(target) };
   }
   if (similarTo !== undefined) throw target.notActive;
   const loaded = await popularVersion(target, { ...isolate, shards: call.shards }, access);

@@ -65,11 +65,19 @@ export async function readManifest(
   return manifest;
 }
 
-/** Reads, checks and opens everything that ranking with a version needs. Throws ReadError, FormatError. */
+/** Where the records of a version's users are. It is known long before the version is loaded. */
+export type UserPlaces = Pick<LoadedVersion, "target" | "manifest" | "directory">;
+
+/**
+ * Reads, checks and opens everything that ranking with a version needs. Throws ReadError, FormatError.
+ *
+ * @param onUsers Called as soon as the directory of the users is there: at once, if the manifest contains it.
+ */
 export async function loadVersion(
   target: ModelVersion,
   manifest: Manifest,
   reader: ArtifactReader,
+  onUsers?: (users: UserPlaces) => void,
 ): Promise<LoadedVersion> {
   const { model, item_count } = manifest;
   const keyOf = (file: Descriptor) => blobKey(target.customer, target.modelName, file.digest);
@@ -86,7 +94,7 @@ export async function loadVersion(
   });
   const [opening, decoding] = await Promise.allSettled([
     read(model.graph).then((graph) => opened(openScorer(graph, weights, item_count))),
-    readDecoded(manifest, read),
+    readDecoded(manifest, read, (directory) => onUsers?.({ target, manifest, directory })),
   ]);
   if (opening.status === "rejected") throw opening.reason;
   const scorer = opening.value;
@@ -110,6 +118,7 @@ export async function loadVersion(
 async function readDecoded(
   manifest: Manifest,
   read: (file: Descriptor) => Promise<Uint8Array<ArrayBuffer>>,
+  onDirectory: (directory: UserDirectory) => void,
 ): Promise<Decoded> {
   const { catalog, attributes, users, user_values, similarity: similarityFile } = manifest;
   let largeFiles: Promise<unknown> = Promise.resolve();
@@ -119,11 +128,18 @@ async function readDecoded(
     if (file.size > PIECE_BYTES) largeFiles = reading;
     return decode(await reading);
   };
+  const readDirectory = async () => {
+    const text = users?.directory_base64;
+    const given = text === undefined ? undefined : Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
+    const directory = given ? decodeUserDirectory(given) : await decoded(users?.directory, decodeUserDirectory);
+    if (directory) onDirectory(directory);
+    return directory;
+  };
   const [items, attributeTable, directory, userValues, similarity, recentChoices, together, repeatIntervals, recipe] =
     await Promise.all([
       decoded(catalog, decodeCatalog),
       decoded(attributes, decodeAttributes),
-      decoded(users?.directory, decodeUserDirectory),
+      readDirectory(),
       decoded(user_values, decodeUserValues),
       decoded(similarityFile, decodeSimilarity),
       decoded(manifest.recent_choices, decodeRecentChoices),

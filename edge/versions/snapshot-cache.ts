@@ -13,11 +13,15 @@ import { Problem } from "../../shared/problem.ts";
 import { type ArtifactReader, isUnreadable, type ReadAccess, ReadError } from "../reading/artifact-reader.ts";
 import { sleep, within } from "../reading/waiting.ts";
 import type { LiveVersion, ModelVersion, OnModelGone } from "./live-pointers.ts";
-import type { LoadedVersion } from "./load-version.ts";
+import type { LoadedVersion, UserPlaces } from "./load-version.ts";
 import { type PageMemory, pageMemory } from "./page-memory.ts";
 import { RESERVATION_MS, type VersionLease, versionKey, versionMemory } from "./version-memory.ts";
 
-export type CacheAccess = ReadAccess & { readonly log: (entry: object) => void };
+export type CacheAccess = ReadAccess & {
+  readonly log: (entry: object) => void;
+  /** Called while this call loads the version, as soon as it is known where the users' records are. */
+  readonly onUsers?: ((users: UserPlaces) => void) | undefined;
+};
 
 export type SnapshotCache = {
   /**
@@ -45,7 +49,12 @@ export type MemoryBudget = {
 export type VersionLoader = {
   readManifest(target: ModelVersion, reader: ArtifactReader): Promise<Manifest>;
   memoryCostOf(manifest: Manifest): MemoryCost;
-  loadVersion(target: ModelVersion, manifest: Manifest, reader: ArtifactReader): Promise<LoadedVersion>;
+  loadVersion(
+    target: ModelVersion,
+    manifest: Manifest,
+    reader: ArtifactReader,
+    onUsers?: CacheAccess["onUsers"],
+  ): Promise<LoadedVersion>;
   /** Current size of the WASM heap. */
   heapBytes(): number;
 };
@@ -97,7 +106,7 @@ export function snapshotCache(
       const cost = loader.memoryCostOf(manifest);
       release = await memory.reserve(target, cost, access);
       pages.trim(access.nowMs());
-      const loaded = await loader.loadVersion(target, manifest, reader);
+      const loaded = await loader.loadVersion(target, manifest, reader, access.onUsers);
       release();
       memory.add(loaded, cost, access, startedMs);
       pages.trim(access.nowMs());

@@ -83,19 +83,20 @@ function tripsIn(reads: Awaited<ReturnType<EdgeWorld["reads"]>>, readMs: number)
   return trips;
 }
 
-test("where the cache has nothing, a call makes four trips: key, pointer with manifest, all files at once, the user's page", async () => {
+test("where the cache has nothing, a call makes three trips: key, pointer with manifest, all files and the user's page", async () => {
   await restart();
   await edge.damageCache({ kind: "error" });
   await edge.inject({ keys: "", kind: "slow", slowMs: 500 });
   expect(await rank()).toEqual({ status: 200, items: RIGHT });
   const reads = await edge.reads();
-  const { model, catalog } = version.manifest;
-  const files = [catalog, model.graph, ...model.weights.map(({ file }) => file)];
+  const { model, catalog, users } = version.manifest;
+  const files = [catalog, model.graph, ...model.weights.map(({ file }) => file), users!.pages[0]!];
   const startedMs = files.map(
     ({ digest }) => reads.find(({ key }) => key === blobKey("acme", "shop", digest))!.startedMs,
   );
   expect(Math.max(...startedMs) - Math.min(...startedMs)).toBeLessThan(500);
-  expect(tripsIn(reads, 500)).toBe(4);
+  expect(tripsIn(reads, 500)).toBe(3);
+  expect(namesOf(reads)).not.toContain(blobKey("acme", "shop", users!.directory.digest));
   expect(namesOf(reads)).not.toContain(manifestKey("acme", "shop", version.version));
   await edge.inject(undefined);
 });

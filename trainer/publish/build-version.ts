@@ -4,7 +4,15 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeItemCounts } from "../../shared/item-counts.ts";
 import type { ItemColumns } from "../../shared/known-names.ts";
-import { FORMAT, FORMAT_WITH_USER_VALUES, Manifest, MEDIA_TYPES, type SessionRules } from "../../shared/manifest.ts";
+import {
+  type Descriptor,
+  DIRECTORY_IN_MANIFEST_BYTES_MAX,
+  FORMAT,
+  FORMAT_WITH_USER_VALUES,
+  Manifest,
+  MEDIA_TYPES,
+  type SessionRules,
+} from "../../shared/manifest.ts";
 import { leastMemoryBytes } from "../../shared/memory-cost.ts";
 import { encodeRecentChoices } from "../../shared/recent-choices.ts";
 import { encodeRepeatIntervals } from "../../shared/repeat-intervals.ts";
@@ -94,7 +102,10 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
     },
     catalog: await addBytes(catalog, MEDIA_TYPES.catalog),
     attributes: attributes ? await addBytes(attributes, MEDIA_TYPES.attributes) : null,
-    users: users && { directory: add(users.directory), pages: users.pages.map(add) },
+    users: users && {
+      ...usersInManifest(add(users.directory.file), users.directory.bytes),
+      pages: users.pages.map(add),
+    },
     item_counts: await addBytes(itemCountsOf(dataset), MEDIA_TYPES.itemCounts),
     ...(input.changesFrom !== undefined && { changes_from: input.changesFrom }),
     ...(input.sessions && { sessions: input.sessions }),
@@ -158,7 +169,7 @@ function itemCountsOf({ itemCount, items, positive }: Dataset): Uint8Array {
 
 type UserFiles = {
   readonly pages: readonly VersionFile[];
-  readonly directory: VersionFile;
+  readonly directory: { readonly file: VersionFile; readonly bytes: Uint8Array };
   readonly userCount: number;
 };
 
@@ -171,8 +182,15 @@ async function userFiles(histories: UserHistories, input: VersionInput): Promise
     pages.push(await fileOnDisk(bytes, join(input.workDirectory, `user-pages-${pages.length}.bin`)));
   };
   const { directory, userCount } = await packUserRecords(histories, { storePages, historyMax, signal, progress });
-  return { pages, directory: await versionFile(directory, MEDIA_TYPES.userDirectory), userCount };
+  const file = await versionFile(directory, MEDIA_TYPES.userDirectory);
+  return { pages, directory: { file, bytes: directory }, userCount };
 }
+
+/** The directory of the users' records as the manifest has it. */
+export const usersInManifest = (directory: Descriptor, bytes: Uint8Array) =>
+  bytes.length > DIRECTORY_IN_MANIFEST_BYTES_MAX
+    ? { directory }
+    : { directory, directory_base64: Buffer.from(bytes).toString("base64") };
 
 /** A file of user pages that is kept in a folder of the run instead of in memory. */
 export async function fileOnDisk(bytes: Uint8Array, path: string): Promise<VersionFile> {

@@ -11,7 +11,7 @@ import { type Call, type EdgeWorld, startEdge } from "../../fixtures/edge-world.
 const otherCatalog = encodeCatalog({ itemIds: packStrings(["a", "b"]), itemIdType: "string" });
 const otherValues = encodeUserValues({ itemCount: 2, base: new Float32Array(2), ratios: [new Float32Array(2)] });
 /** The models that have the files of the shop's version. A model that serves a version would serve it instead of a refused one. */
-const MODELS = ["served", "refused", "near", "bare", "misled"];
+const MODELS = ["served", "earlier", "refused", "near", "bare", "misled"];
 
 let edge: EdgeWorld;
 let built: BuiltVersion;
@@ -65,6 +65,15 @@ test("a manifest with a field that this release does not know ranks", async () =
   expect([answer.status, answer.headers.get("x-model-version")]).toEqual([200, version]);
 });
 
+test("a manifest without the directory of the users, as of an earlier release, ranks", async () => {
+  const version = await publishManifest("earlier", ({ users, ...manifest }) => {
+    const { directory_base64: _, ...files } = users!;
+    return { ...manifest, users: files };
+  });
+  const answer = await edge.call("/v0/models/earlier/rank?user_id=ann");
+  expect([answer.status, answer.headers.get("x-model-version")]).toEqual([200, version]);
+});
+
 test("a pointer with the manifest of another version ranks with its own version", async () => {
   const other = JSON.stringify({ ...built.manifest, model_name: "misled", item_count: 1 });
   const version = await publishManifest("misled", (manifest) => manifest, { manifest_json: other });
@@ -91,6 +100,7 @@ const faults: [string, (manifest: Manifest) => unknown, string][] = [
     (m) => ({ ...m, users: { ...m.users, pages: [m.users!.pages[0], m.users!.pages[0]] } }),
     "page files",
   ],
+  ["a page as the directory", (m) => ({ ...m, users: { ...m.users, directory_base64: "AAAA" } }), "user-directory"],
   [
     "user values of two items for eight",
     (m) => ({ ...m, format: 2, user_values: describe(otherValues) }),

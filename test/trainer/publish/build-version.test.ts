@@ -13,7 +13,7 @@ import { packStrings } from "../../../shared/packed-strings.ts";
 import { decodeUserDirectory } from "../../../shared/user-records.ts";
 import { encodeUserValues } from "../../../shared/user-values.ts";
 import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
-import { buildVersion, userSalt, type VersionInput } from "../../../trainer/publish/build-version.ts";
+import { buildVersion, userSalt, usersInManifest, type VersionInput } from "../../../trainer/publish/build-version.ts";
 import type { Dataset } from "../../../trainer/read/dataset/dataset.ts";
 import { historiesOf } from "../../../trainer/read/spool/user-histories.ts";
 import type { ObjectBody } from "../../../trainer/store/object-store.ts";
@@ -68,6 +68,12 @@ test("what values say is a file of a version of format 2, and users are those th
       .sort(),
   );
   expect((await buildVersion(input)).manifest).not.toHaveProperty("user_values");
+});
+
+test("a small directory of users is in the manifest too, and a large one is not", async () => {
+  const { directory, directory_base64 } = (await buildVersion(await inputOf())).manifest.users!;
+  expect(await describe(Buffer.from(directory_base64!, "base64"), directory.media_type)).toEqual(directory);
+  expect(usersInManifest(directory, new Uint8Array(12 * 1024 + 1))).toEqual({ directory });
 });
 
 test("every file that the manifest names is there, as it is named, and none besides", async () => {
