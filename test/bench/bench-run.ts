@@ -1,6 +1,7 @@
 import type { ModelSpec } from "../../shared/model-spec.ts";
 import type { TrainDeps } from "../../trainer/run/run-steps.ts";
 import { trainModel } from "../../trainer/run/train-model.ts";
+import type { TrainingJob } from "../../trainer/run/training-run.ts";
 import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
 
 type BenchRun = Pick<TrainDeps, "connect" | "store" | "clock" | "report"> & {
@@ -12,12 +13,23 @@ type BenchRun = Pick<TrainDeps, "connect" | "store" | "clock" | "report"> & {
 
 /** Trains the model `bench` in this process, without the gate, and publishes it to the store. */
 export async function benchRun(spec: ModelSpec, run: BenchRun): Promise<Awaited<ReturnType<typeof trainModel>>> {
-  const { connect, store, clock, report, workDirectory, fitSecondsMax, memoryMbMax, onData = () => {} } = run;
+  const { connect, store, clock, report, onData = () => {} } = run;
   const { customer } = connect;
   await setStatus(store, { customer, modelName: spec.model_name }, { status: "SCHEDULING", nowMs: Date.now() });
-  const job = {
+  const { signal } = new AbortController();
+  return trainModel(benchJob(spec, run), { connect, store, signal, nowMs: Date.now, clock, report, onData });
+}
+
+type JobLimits = Pick<BenchRun, "connect" | "workDirectory" | "fitSecondsMax" | "memoryMbMax">;
+
+/** The job of such a run. */
+export function benchJob(
+  spec: ModelSpec,
+  { connect, workDirectory, fitSecondsMax, memoryMbMax }: JobLimits,
+): TrainingJob {
+  return {
     runId: "bench",
-    customer,
+    customer: connect.customer,
     spec,
     connectorSettings: connect.settings,
     erasure: { salt: "0".repeat(32), dueMs: null },
@@ -34,6 +46,4 @@ export async function benchRun(spec: ModelSpec, run: BenchRun): Promise<Awaited<
       ignoreGate: true,
     },
   };
-  const { signal } = new AbortController();
-  return trainModel(job, { connect, store, signal, nowMs: Date.now, clock, report, onData });
 }

@@ -9,9 +9,13 @@ export function measuredInProcess<Measured>(
   program: string,
   args: readonly string[],
   say: (line: string) => void,
+  options: { readonly execArgv?: readonly string[]; readonly env?: NodeJS.ProcessEnv } = {},
 ): Promise<Measured> {
   return new Promise((resolve, reject) => {
-    const child = fork(join(import.meta.dirname, program), args, { execArgv: ["--no-warnings"] });
+    const child = fork(join(import.meta.dirname, program), args, {
+      execArgv: ["--no-warnings", ...(options.execArgv ?? [])],
+      env: { ...process.env, ...options.env },
+    });
     child.on("message", ({ said, measured }: Message<Measured>) => {
       if (said) say(said);
       if (measured) resolve(measured);

@@ -33,6 +33,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   lists: async () => (await import("./lists.ts")).lists,
   "quality-growth": async () => (await import("./quality-growth.ts")).qualityGrowth,
   postgres: async () => (await import("./postgres.ts")).postgres,
+  pushdown: async () => (await import("./pushdown.ts")).pushdown,
   bigquery: async () => (await import("./bigquery.ts")).bigquery,
   scale: async () => (await import("./scale.ts")).scale,
   records: async () => (await import("./records.ts")).records,

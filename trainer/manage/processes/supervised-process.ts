@@ -89,7 +89,7 @@ export async function superviseProcess(options: ProcessOptions): Promise<Process
  * For glibc (mallopt(3)): large arrays are given back to the system when they are freed, and threads do not keep heaps of their own. With
  * its defaults, freed arrays of up to 32 MB stay with the process and count as its memory.
  */
-const MALLOC = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "1000000", MALLOC_TRIM_THRESHOLD_: "8000000" };
+export const MALLOC = { MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "1000000", MALLOC_TRIM_THRESHOLD_: "8000000" };
 
 function startProcess({ program, environment, memoryMbMax }: ProcessOptions): ChildProcess {
   const watch = new URL("./parent-watch.ts", import.meta.url).href;

@@ -2,7 +2,6 @@ import { join } from "node:path";
 import type { DataSummary } from "../../../shared/model-record.ts";
 import { EVENTS_QUERY, EVENTS_SCHEMA, joinedEventsOf, type ModelSpec } from "../../../shared/model-spec.ts";
 import { countOf, type PackedStrings, stringAt } from "../../../shared/packed-strings.ts";
-import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
 import { checkingError } from "../../stage/stage-error.ts";
 import type { SourceRows } from "../connectors/connector.ts";
 import { checkRows, ROWS_LEFT_OUT, rejectedWarnings } from "../dataset/checks.ts";
@@ -13,7 +12,7 @@ import { DUCKDB } from "../rules/duckdb-dialect.ts";
 import { countByReason, countRejected } from "../rules/reject-reasons.ts";
 import { spoolUsers, type UserSpool } from "../spool/spool-users.ts";
 import { NEWEST_PER_USER, readSample } from "./read-sample.ts";
-import { DISTINCT } from "./relation.ts";
+import { ACCEPTED } from "./relation.ts";
 import { type SourceQuery, type SourceTable, sourceTable } from "./source-table.ts";
 import { openRelation, type PushedSource, readRejected, readTimes, readTotals, type Totals } from "./source-totals.ts";
 
@@ -105,9 +104,8 @@ async function spoolAllUsers(
     await stageTexts(staging, { name: "items", column: "text" }, textsOf(itemIds));
     const relation = {
       kind: "records",
-      of: DISTINCT,
+      of: ACCEPTED,
       saltHex: Buffer.from(salt).toString("hex"),
-      historyMax: RECORD_HISTORY_MAX,
       erasedSalt: erased?.salt ?? null,
     } as const;
     const records = await openRelation(source, relation);

@@ -2,7 +2,7 @@ import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { hasCode } from "../../stage/stage-error.ts";
 import { interactionsThatFit } from "../dataset/memory-budget.ts";
 import { type ReadDataset, type ReadDatasetOptions, readDataset } from "../dataset/read-dataset.ts";
-import { DISTINCT, type Facts, relationSql } from "./relation.ts";
+import { ACCEPTED, DISTINCT, type Facts, relationSql } from "./relation.ts";
 import type { PushedSource, Totals } from "./source-totals.ts";
 
 /** The default capacity of a user's record. */
@@ -23,7 +23,7 @@ export async function readSample(
 ): Promise<ReadDataset> {
   const fit =
     FILL_FRACTION * interactionsThatFit(options.memoryMbMax ?? Number.POSITIVE_INFINITY, spec.schema.interaction);
-  const catalogQuery = relationSql({ kind: "items", of: { kind: "accepted" } }, source.table);
+  const catalogQuery = relationSql({ kind: "items", of: ACCEPTED }, source.table);
   for (let fraction = fit / totals.newest, attempt = 1; ; fraction /= 2, attempt++) {
     try {
       return await readDataset(sampleSpec(spec, source, sampleOf(fraction)), {

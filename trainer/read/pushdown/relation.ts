@@ -20,8 +20,9 @@ export type Facts =
   /** Each user's newest rows; rows of the same second are ordered by tieHash. */
   | { readonly kind: "newest"; readonly of: Facts; readonly perUser: number };
 
+export const ACCEPTED: Facts = { kind: "accepted" };
 /** The interactions of a dataset. */
-export const DISTINCT: Facts = { kind: "distinct", of: { kind: "accepted" } };
+export const DISTINCT: Facts = { kind: "distinct", of: ACCEPTED };
 
 export type Relation =
   /** reason (NULL: accepted), row_count */
@@ -35,14 +36,14 @@ export type Relation =
   /** The facts, with the column names of the interaction query. */
   | { readonly kind: "rows"; readonly of: Facts }
   /**
-   * user_hash (24 hex digits of the salted id), item_id, seconds, positive, tie_hash: for each user the newest row of
-   * each item, and the newest positive rows. The rows have no order, since distributed stores cannot sort large results.
+   * user_hash (24 hex digits of the salted id), item_id, seconds, positive, tie_hash: the positive rows, each user, item and second once,
+   * and the newest negative row of each user and item. The rows have no order, since distributed stores cannot sort large results. Stores
+   * group the rows once and number none, so a user with millions of rows is no burden; the spool keeps the newest.
    */
   | {
       readonly kind: "records";
       readonly of: Facts;
       readonly saltHex: string;
-      readonly historyMax: number;
       /** Salt of another column, erased_hash (16 hex digits), by which erased users are recognised; null: no such column. */
       readonly erasedSalt: string | null;
     };
@@ -135,18 +136,15 @@ function rowsSql(of: Facts, table: SourceTable): string {
 }
 
 function recordsSql(records: Extract<Relation, { kind: "records" }>, table: SourceTable): string {
-  const { of, saltHex, historyMax, erasedSalt } = records;
+  const { of, saltHex, erasedSalt } = records;
   const { dialect } = table;
   const user = textOf("user", table);
   const erased =
     erasedSalt === null
       ? ""
       : `, SUBSTR(${dialect.sha256(Buffer.from(erasedSalt, "utf8").toString("hex"), user)}, 1, 16) AS erased_hash`;
-  return `SELECT SUBSTR(${dialect.sha256(saltHex, user)}, 1, 24) AS user_hash, item_id, seconds, positive, tie_hash${erased} FROM (
-    SELECT user_id, item_id, seconds, positive, tie_hash,
-      ROW_NUMBER() OVER (PARTITION BY user_id, item_id ORDER BY seconds DESC) AS item_place,
-      ROW_NUMBER() OVER (PARTITION BY user_id, positive ORDER BY ${newestFirst(table, "tie_hash")}) AS label_place
-    FROM (SELECT user_id, item_id, seconds, positive, ${tieHashOf(table)} AS tie_hash FROM (${factsSql(of, table)}) AS facts) AS hashed
-    ) AS placed
-    WHERE item_place = 1 OR (positive = 1 AND label_place <= ${historyMax})`;
+  return `SELECT SUBSTR(${dialect.sha256(saltHex, user)}, 1, 24) AS user_hash, item_id, seconds, positive,
+      ${tieHashOf(table)} AS tie_hash${erased}
+    FROM (SELECT user_id, item_id, positive, MAX(seconds) AS seconds FROM (${factsSql(of, table)}) AS facts
+      GROUP BY user_id, item_id, positive, CASE WHEN positive = 1 THEN seconds END) AS kept`;
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { erasedUsersOf } from "../../../../shared/erased-users.ts";
 import { packStrings } from "../../../../shared/packed-strings.ts";
+import { RECORD_HISTORY_MAX } from "../../../../shared/user-records.ts";
 import { spooledHistories, spoolUsers } from "../../../../trainer/read/spool/spool-users.ts";
 import { openStagedRows, type StagedRows } from "../../../fixtures/rows-staged.ts";
 
@@ -26,8 +27,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function spool(rows: string, erased?: ReturnType<typeof erasedUsersOf>) {
-  const table = await staged.stage(`records_${tables++}`, `SELECT * FROM (VALUES ${rows})`);
+const spool = (rows: string, erased?: ReturnType<typeof erasedUsersOf>) =>
+  spoolOf(`SELECT * FROM (VALUES ${rows})`, erased);
+
+async function spoolOf(sql: string, erased?: ReturnType<typeof erasedUsersOf>) {
+  const table = await staged.stage(`records_${tables++}`, sql);
   const path = join(folder, "users.bin");
   const userCount = await spoolUsers(staged.staging, table, { path, erased, progress: () => undefined });
   return { path, salt, userCount, itemIds };
@@ -63,6 +67,18 @@ test("items get the indices of the version's catalog", async () => {
   const [first] = await read(spooled, packStrings(["new", "c", "b", "a"]));
   expect(first).toEqual([1, 2, [1, 1, 3], [3, 9, 9], [1, 2, 3]]);
   await expect(read(spooled, packStrings(["a", "b"]))).rejects.toThrow('lacks "c"');
+});
+
+test("a user with more rows than a record holds keeps the newest, and every seen item", async () => {
+  const count = 3 * RECORD_HISTORY_MAX + 7;
+  const spooled = await spoolOf(
+    `SELECT '${A}', CASE WHEN i < 5 THEN 'c' WHEN i % 2 = 0 THEN 'a' ELSE 'b' END, i, 1, '0' FROM range(${count}) t(i)`,
+  );
+  const [[, , items, times, seen]] = (await read(spooled)) as [[number, number, number[], number[], number[]]];
+  const newest = Array.from({ length: RECORD_HISTORY_MAX }, (_, i) => count - RECORD_HISTORY_MAX + i);
+  expect(times).toEqual(newest);
+  expect(items).toEqual(newest.map((i) => i % 2));
+  expect(seen).toEqual([0, 1, 2]);
 });
 
 test("rows of unknown items and erased users are left out", async () => {
