@@ -85,6 +85,14 @@ export const SplitDescription = z.object({
 
 export type SplitDescription = z.infer<typeof SplitDescription>;
 
+/** Means of a metric over the user segments of the report; null for a segment without lists. */
+const UserMeans = z.object({
+  new: z.number().nullable(),
+  light: z.number().nullable(),
+  heavy: z.number().nullable(),
+});
+export type UserMeans = z.infer<typeof UserMeans>;
+
 export const CandidateReport = z.object({
   method: z.string().max(60),
   params: MethodParams,
@@ -100,6 +108,8 @@ export const CandidateReport = z.object({
   /** Paired difference to popularity in the metric that chooses. */
   lift: MeasuredMean.nullable(),
   lists: ListShape,
+  /** The metric that chooses, by the length of the users' histories. Absent if not measured, and in reports of earlier releases. */
+  users: UserMeans.optional(),
   fit_seconds: z.number().nullable(),
   artifact_bytes: z.number().nullable(),
   /** What the served form leaves out; empty if nothing. */

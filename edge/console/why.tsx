@@ -125,15 +125,34 @@ export function CandidateTable({ candidates, by }: { candidates: EvaluationRepor
           </td>
           <td>
             <Interval mean={candidate.metrics[by]!} most={most} />
+            <UserMeans users={candidate.users} />
           </td>
           <td>{seconds(candidate.fit_seconds)}</td>
-          <td>{coverageOf(candidate.lists, by)}</td>
+          <td>
+            {coverageOf(candidate.lists, by)}
+            <PopularityOf lists={candidate.lists} by={by} />
+          </td>
           <td>{count(candidate.users_measured)}</td>
           <td class="prose">{candidate.reason}</td>
         </tr>
       ))}
     </Table>
   );
+}
+
+const GROUPS = ["new", "light", "heavy"] as const;
+
+/** The metric of users without a history, with a short one and with a long one. */
+function UserMeans({ users }: Pick<EvaluationReport["candidates"][number], "users">) {
+  const shown = GROUPS.filter((name) => users?.[name] != null);
+  if (shown.length < 2) return null;
+  return <div class="quiet">{shown.map((name) => `${name} ${metric(users![name])}`).join(", ")}</div>;
+}
+
+/** How popular the shown items are, if the lists show any. */
+function PopularityOf({ lists, by }: { lists: EvaluationReport["chosen"]["lists"]; by: string }) {
+  const percentile = lists[`popularity_percentile@${by.split("@")[1]}`];
+  return percentile == null ? null : <div class="quiet">popularity {percent(percentile)}</div>;
 }
 
 /** The settings of a blend are many, and fill a line only when they are wanted. */

@@ -31,6 +31,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   quality: async () => (await import("./quality.ts")).quality,
   replay: async () => (await import("./replay.ts")).replay,
   lists: async () => (await import("./lists.ts")).lists,
+  choice: async () => (await import("./choice.ts")).choice,
   "quality-growth": async () => (await import("./quality-growth.ts")).qualityGrowth,
   postgres: async () => (await import("./postgres.ts")).postgres,
   pushdown: async () => (await import("./pushdown.ts")).pushdown,

@@ -106,6 +106,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const parts = fittedParts(validation.train, input.clock, KEPT_FRACTION * input.memoryMbMax);
   const state: SelectState = {
     ...{ methods, live, metric, validation, baseline, secondsMax, discarded },
+    coverageMin: input.coverageMin ?? 0,
     positions: validation.firstPositions,
     context: { ...context, parts },
     secondsLeft: () => Math.max(0, secondsMax - (input.clock() - begin)),

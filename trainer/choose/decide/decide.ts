@@ -21,6 +21,17 @@ export type Verdict = {
   readonly lifts: readonly Interval[];
   readonly reasons: readonly string[];
   readonly warnings: readonly string[];
+  /** A candidate that is nearly as good as the chosen one and shows many more items; undefined if there is none. */
+  readonly broader?: Broader | undefined;
+};
+
+export type Broader = {
+  readonly candidate: number;
+  /** Its value of the metric ÷ the chosen candidate's. */
+  readonly valueRatio: number;
+  readonly coverage: { readonly own: number; readonly chosen: number };
+  /** With this `coverage_min`, the candidate is chosen. */
+  readonly coverageMin: number;
 };
 
 /** With fewer users two methods cannot be told apart, whatever the interval: a bootstrap of few users repeats their luck. */
@@ -29,6 +40,10 @@ export const USERS_MIN = 30;
 export const INTERACTIONS_FEW = 1000;
 const CONFIDENCE = 0.95;
 const CONFIDENCE_FEW = 0.999;
+/** A candidate with this fraction of the chosen one's value is nearly as good: validation lists hardly tell such candidates apart. */
+const NEARLY_AS_GOOD = 0.99;
+/** A candidate whose lists show this many times as many items as the chosen one's is worth a sentence in the report. */
+const MUCH_BROADER = 1.5;
 
 /**
  * Chooses the candidate with the best mean among those whose paired difference to popularity has a lower confidence bound above 0, or
@@ -47,13 +62,16 @@ export function decide(candidates: readonly Evaluated[], popularity: Evaluated, 
   const means = candidates.map(({ evaluation }) => mean(evaluation.values.get(metric)!));
   const { coverageMin = 0, itemCount } = options;
   const coverages = candidates.map(({ evaluation }) => coverage(timesShown(evaluation, itemCount, cutOffOf(metric))));
-  const isBetter = (i: number, than: number) => {
-    const missing = (of: number) => Math.max(0, coverageMin - coverages[of]!);
-    return missing(i) === missing(than) ? means[i]! > means[than]! : missing(i) < missing(than);
+  const chosenWith = (floor: number) => {
+    const missing = (of: number) => Math.max(0, floor - coverages[of]!);
+    const isBetter = (i: number, than: number) =>
+      missing(i) === missing(than) ? means[i]! > means[than]! : missing(i) < missing(than);
+    let best: number | undefined;
+    for (const [i, { low }] of lifts.entries())
+      if (users >= USERS_MIN && low > 0 && (best === undefined || isBetter(i, best))) best = i;
+    return best;
   };
-  let chosen: number | undefined;
-  for (const [i, { low }] of lifts.entries())
-    if (users >= USERS_MIN && low > 0 && (chosen === undefined || isBetter(i, chosen))) chosen = i;
+  const chosen = chosenWith(coverageMin);
   const reasons = candidates.map((_, i) => {
     const shown = coverageMin > 0 ? `, coverage ${four(coverages[i]!)}` : "";
     const own = `${metric} ${four(means[i]!)}${shown} on ${users} users`;
@@ -66,7 +84,27 @@ export function decide(candidates: readonly Evaluated[], popularity: Evaluated, 
   const warnings = warningsOf(users, interactions);
   if (chosen !== undefined && coverages[chosen]! < coverageMin)
     warnings.push(`No method reaches the coverage ${coverageMin}: the chosen one shows the most items.`);
-  return { chosen, lifts, reasons, warnings };
+  const broader = chosen === undefined ? undefined : broaderThan(chosen, { means, coverages, chosenWith });
+  return { chosen, lifts, reasons, warnings, broader };
+}
+
+type Compared = {
+  readonly means: readonly number[];
+  readonly coverages: readonly number[];
+  /** The candidate that a floor on coverage chooses. */
+  readonly chosenWith: (coverageMin: number) => number | undefined;
+};
+
+/** What a higher floor would choose, if it loses next to nothing and shows many more items. Floors have two digits. */
+function broaderThan(chosen: number, { means, coverages, chosenWith }: Compared): Broader | undefined {
+  const least = MUCH_BROADER * coverages[chosen]!;
+  const reaching = chosenWith(least);
+  if (reaching === undefined || coverages[reaching]! < least) return undefined;
+  const coverageMin = Math.floor(100 * coverages[reaching]!) / 100;
+  const candidate = chosenWith(coverageMin)!;
+  const valueRatio = means[candidate]! / means[chosen]!;
+  if (candidate === chosen || valueRatio < NEARLY_AS_GOOD) return undefined;
+  return { candidate, valueRatio, coverageMin, coverage: { own: coverages[candidate]!, chosen: coverages[chosen]! } };
 }
 
 /**

@@ -21,7 +21,7 @@ import type { Validation } from "../splits/validation.ts";
 import type { Discarded } from "../tries/discarded.ts";
 import type { Trial } from "../tries/trial.ts";
 import type { EvaluationDetail } from "./evaluation-detail.ts";
-import { reportSegments } from "./segments.ts";
+import { meansByHistory, medianHistory, reportSegments } from "./segments.ts";
 
 export type ReportInput = {
   readonly validation: Validation;
@@ -54,7 +54,8 @@ export function buildReport(input: ReportInput): EvaluationReport {
   const counts = positivesOf(validation.split.train);
   const shapes = { chosen: listShape(chosen.evaluation, counts), baseline: listShape(baseline.evaluation, counts) };
   const { positions, owners } = chosen.evaluation;
-  const historyLengths = positions.map((at) => validation.split.cases.caseAt(at).items.length);
+  const lengthOf = historyLengthsOf(validation);
+  const historyLengths = positions.map(lengthOf);
   const report: EvaluationReport = {
     format: EVALUATION_FORMAT,
     data: sizesOf(validation.dataset),
@@ -65,7 +66,7 @@ export function buildReport(input: ReportInput): EvaluationReport {
     history_popularity_percentile: historyPercentile(validation, counts),
     lift: measuredLift(chosen.evaluation, baseline.evaluation, resampling),
     choice_optimism: choiceOptimism(finalists, metric, seed),
-    candidates: candidatesOf(input, { counts, resampling }),
+    candidates: candidatesOf(input, { counts, resampling, lengthOf, middle: medianHistory(historyLengths) }),
     segments: reportSegments({ detail: input.detail, owners, seed }, { historyLengths, popularity: counts }),
     examples: examplesOf(validation, chosen.evaluation, seed),
     live: input.live ? liveOf(input.live, input, resampling) : null,
@@ -73,10 +74,22 @@ export function buildReport(input: ReportInput): EvaluationReport {
     gate: null,
     refit: null,
     seconds: { budget: input.seconds.budget, used: input.seconds.used },
-    warnings: [...input.warnings, ...verdict.warnings],
+    warnings: [...input.warnings, ...verdict.warnings, ...broaderSentences(input)],
   };
   return EvaluationReport.parse(report);
 }
+
+/** Says that another candidate is nearly as good and shows many more items, and how to get it. */
+function broaderSentences({ verdict: { broader }, finalists, metric }: ReportInput): string[] {
+  if (!broader) return [];
+  const { candidate, valueRatio, coverage, coverageMin } = broader;
+  const loss = valueRatio < 1 ? `${percent(1 - valueRatio, 1)} less ${metric}` : `no less ${metric}`;
+  const shown = `its lists show ${percent(coverage.own)} of all items, those of the chosen model ${percent(coverage.chosen)}`;
+  const name = finalists[candidate]!.method.name;
+  return [`${name} has ${loss}, and ${shown}. An objective with coverage_min ${coverageMin} chooses it.`];
+}
+
+const percent = (share: number, digits = 0) => `${(100 * share).toFixed(digits)} %`;
 
 const named = (trial: Trial) => ({ method: trial.method.name, params: trial.params });
 
@@ -151,12 +164,19 @@ function historyPercentile({ split, positions }: Validation, counts: Uint32Array
   return entries === 0 ? null : sum / entries;
 }
 
-function candidatesOf(
-  input: ReportInput,
-  { counts, resampling }: { readonly counts: Uint32Array; readonly resampling: Resampling },
-): CandidateReport[] {
+/** The length of the history of a case. Many candidates are measured on the same cases. */
+function historyLengthsOf({ split: { cases } }: Validation): (at: number) => number {
+  const known = new Map<number, number>();
+  return (at) => {
+    const length = known.get(at) ?? cases.caseAt(at).items.length;
+    known.set(at, length);
+    return length;
+  };
+}
+
+function candidatesOf(input: ReportInput, shared: Omit<Against, "baseline" | "metric">): CandidateReport[] {
   const { finalists, verdict, discarded, baseline, metric } = input;
-  const against: Against = { baseline: baseline.evaluation, counts, metric, resampling };
+  const against: Against = { ...shared, baseline: baseline.evaluation, metric };
   const ofTrial = (trial: Trial, isChosen: boolean, reason: string): CandidateReport => ({
     ...named(trial),
     outcome: isChosen ? "chosen" : "lost",
@@ -186,11 +206,14 @@ type Against = {
   readonly counts: Uint32Array;
   readonly metric: MetricAtK;
   readonly resampling: Resampling;
+  readonly lengthOf: (at: number) => number;
+  /** Entries in a history from which on its user is a heavy one. */
+  readonly middle: number;
 };
 
 function figureFields(
   { evaluation, trainFraction }: { evaluation: Evaluation; trainFraction: number },
-  { baseline, counts, metric, resampling }: Against,
+  { baseline, counts, metric, resampling, lengthOf, middle }: Against,
 ) {
   const same = restrictedTo(baseline, evaluation.positions);
   return {
@@ -199,6 +222,7 @@ function figureFields(
     metrics: measured(evaluation, resampling),
     lift: toMeasured(lift(evaluation, same, { metric, ...resampling })),
     lists: listShape(evaluation, counts),
+    users: meansByHistory(evaluation.values.get(metric)!, evaluation.positions.map(lengthOf), middle),
   };
 }
 

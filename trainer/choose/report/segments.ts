@@ -1,4 +1,5 @@
-import type { EvaluationReport } from "../../../shared/evaluation-report.ts";
+import type { EvaluationReport, UserMeans } from "../../../shared/evaluation-report.ts";
+import { mean } from "../evaluate/bootstrap.ts";
 import { type Group, itemSegments, type OwnedLists, userSegments } from "./attribute-segments.ts";
 import { metricsOf } from "./measured-lists.ts";
 
@@ -24,10 +25,15 @@ export function reportSegments(
   };
 }
 
+/** The median length of the histories that are not empty: where heavy users begin. */
+export function medianHistory(lengths: Uint32Array): number {
+  const known = lengths.filter((length) => length > 0).sort();
+  return known[Math.floor(known.length / 2)] ?? 1;
+}
+
 /** New, light and heavy users: without a history, with one shorter than the median length, and with a longer one. */
 function byHistory(lengths: Uint32Array): Group[] {
-  const known = lengths.filter((length) => length > 0).sort();
-  const middle = known[Math.floor(known.length / 2)] ?? 1;
+  const middle = medianHistory(lengths);
   const rowsWhere = (holds: (length: number) => boolean) => [...lengths.keys()].filter((list) => holds(lengths[list]!));
   const light =
     middle > 1 ? `1 to ${middle - 1} in the history` : "none: half of the users or more have a history of 1";
@@ -37,6 +43,19 @@ function byHistory(lengths: Uint32Array): Group[] {
     { name: "light", meaning: light, rows: rowsWhere((length) => length > 0 && length < middle) },
     { name: "heavy", meaning: `${middle} or more in the history`, rows: rowsWhere((length) => length >= middle) },
   ];
+}
+
+/** The mean of each group of byHistory; null for a group without lists. */
+export function meansByHistory(values: Float64Array, lengths: Uint32Array, middle: number): UserMeans {
+  const meanWhere = (holds: (length: number) => boolean) => {
+    const own = values.filter((_, list) => holds(lengths[list]!));
+    return own.length === 0 ? null : mean(own);
+  };
+  return {
+    new: meanWhere((length) => length === 0),
+    light: meanWhere((length) => length > 0 && length < middle),
+    heavy: meanWhere((length) => length >= middle),
+  };
 }
 
 /** Fractions of all training positives at which the head and the middle end. */

@@ -1,6 +1,7 @@
 import type { Method, TrainingData } from "../../learn/model.ts";
 import { FINAL_FIT_FRACTION } from "../budget.ts";
-import { type MetricAtK, secondsPerList } from "../evaluate/evaluate.ts";
+import { cutOffOf, type MetricAtK, secondsPerList, timesShown } from "../evaluate/evaluate.ts";
+import { coverage } from "../evaluate/metrics.ts";
 import type { Validation } from "../splits/validation.ts";
 import { type Candidate, type Choice, choiceOf, isSameChoice } from "./candidate.ts";
 import { type Discarded, dropped, failed, leftOut } from "./discarded.ts";
@@ -13,6 +14,8 @@ export type SelectState = {
   readonly live: Choice | undefined;
   readonly context: TrialContext & { readonly parts: FittedParts };
   readonly metric: MetricAtK;
+  /** The coverage that the objective asks for; 0 if it asks for none. */
+  readonly coverageMin: number;
   readonly validation: Validation;
   /** The cases on which candidates are compared at this step. */
   readonly positions: Uint32Array;
@@ -126,12 +129,18 @@ export async function tryCandidate(
   }
 }
 
-/** Adds a trial on all training users. Only the best two of a method stay, and the live version's, since each holds its weights. */
-export function addTrial({ tried, discarded, metric, context, live }: SelectState, trial: Trial): void {
+/**
+ * Adds a trial on all training users. Only the best two of a method stay, the live version's, and those that the floor on coverage may
+ * need, since each holds its weights.
+ */
+export function addTrial(state: SelectState, trial: Trial): void {
+  const { tried, discarded, metric, context, live } = state;
   context.parts.keepFor(trial, meanOf(trial.evaluation, metric));
   tried.push(trial);
   tried.sort(byMetric(metric));
-  const same = tried.filter((one) => one.method.name === trial.method.name && !isSameChoice(choiceOf(one), live));
+  const wide = wideTrials(state);
+  const isSpared = (one: Trial) => wide.has(one) || isSameChoice(choiceOf(one), live);
+  const same = tried.filter((one) => one.method.name === trial.method.name && !isSpared(one));
   const worst = same[TRIALS_PER_METHOD];
   if (!worst) return;
   tried.splice(tried.indexOf(worst), 1);
@@ -144,9 +153,27 @@ const NEAR_THE_BEST = 0.85;
 export const isNear = ({ tried, metric }: SelectState, value: number): boolean =>
   tried.length === 0 || value >= NEAR_THE_BEST * meanOf(tried[0]!.evaluation, metric);
 
-/** The trials near the best. */
-export const nearTheBest = (state: SelectState): Trial[] =>
-  state.tried.filter(({ evaluation }) => isNear(state, meanOf(evaluation, state.metric)));
+/** The trials near the best, and those that the floor on coverage may need. */
+export function nearTheBest(state: SelectState): Trial[] {
+  const wide = wideTrials(state);
+  return state.tried.filter((trial) => wide.has(trial) || isNear(state, meanOf(trial.evaluation, state.metric)));
+}
+
+/**
+ * The trials that show more items than every better one, until one reaches the floor on coverage. More lists show more items, so trials
+ * after that one are never chosen for their coverage.
+ */
+function wideTrials({ tried, metric, coverageMin, validation }: SelectState): ReadonlySet<Trial> {
+  const wide = new Set<Trial>();
+  let most = 0;
+  for (const trial of tried) {
+    if (most >= coverageMin) break;
+    const own = coverage(timesShown(trial.evaluation, validation.dataset.itemCount, cutOffOf(metric)));
+    if (own > most) wide.add(trial);
+    most = Math.max(most, own);
+  }
+  return wide;
+}
 
 /** A context whose progress fills the part `from`…`to` of the whole progress. */
 export const scaled = <Context extends Pick<TrialContext, "progress">>(

@@ -1,3 +1,4 @@
+import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { choiceOptimism, decide } from "../../../../trainer/choose/decide/decide.ts";
 import type { Evaluated } from "../../../../trainer/choose/evaluate/evaluation-figures.ts";
@@ -40,6 +41,51 @@ test("with a floor on coverage, what reaches it comes before what is better and 
   expect(chosenFrom(0.25).warnings).toEqual([]);
   const unreachable = chosenFrom(0.9);
   expect([unreachable.chosen, unreachable.warnings.join()]).toEqual([1, expect.stringContaining("coverage 0.9")]);
+});
+describe("a candidate that is nearly as good and shows many more items", () => {
+  const popularity = judged(new Float64Array(100).fill(0.1));
+  const shownBy = (items: number, value: number): Evaluated => {
+    const { evaluation } = judged(new Float64Array(100).fill(value));
+    return { evaluation: { ...evaluation, lists: evaluation.lists.map((_, i) => i % items) } };
+  };
+  const broaderOf = (candidates: readonly Evaluated[], coverageMin = 0) =>
+    decide(candidates, popularity, { ...options, coverageMin }).broader;
+
+  test("is named with what it loses, and with the floor that chooses it", () => {
+    const candidates = [shownBy(9, 0.3), shownBy(25, 0.2985), shownBy(40, 0.298)];
+    const broader = broaderOf(candidates)!;
+    expect(broader).toMatchObject({ candidate: 1, coverage: { own: 0.625, chosen: 0.225 }, coverageMin: 0.62 });
+    expect(broader.valueRatio).toBeCloseTo(0.995, 9);
+    const { coverageMin } = broader;
+    expect(decide(candidates, popularity, { ...options, coverageMin }).chosen).toBe(1);
+  });
+  test("is not named if it loses more than one percent, or shows little more", () => {
+    expect(broaderOf([shownBy(20, 0.3), shownBy(40, 0.29)])).toBeUndefined();
+    expect(broaderOf([shownBy(20, 0.3), shownBy(28, 0.3)])).toBeUndefined();
+    expect(broaderOf([shownBy(20, 0.3)])).toBeUndefined();
+  });
+  test("is not named if it is not reliably better than popularity, which is in no list of candidates", () => {
+    expect(broaderOf([shownBy(20, 0.3), shownBy(40, 0.1)])).toBeUndefined();
+    expect(broaderOf([shownBy(20, 0.05)])).toBeUndefined();
+  });
+  test("is not named once a floor has chosen it", () => {
+    expect(broaderOf([shownBy(9, 0.3), shownBy(25, 0.2985)], 0.62)).toBeUndefined();
+  });
+  test("for any candidates, the floor chooses the named one", () => {
+    const candidate = fc.record({ items: fc.integer({ min: 1, max: 40 }), loss: fc.integer({ min: 0, max: 30 }) });
+    fc.assert(
+      fc.property(fc.array(candidate, { minLength: 2, maxLength: 6 }), (drawn) => {
+        const candidates = drawn.map(({ items, loss }) => shownBy(items, 0.3 - 0.0002 * loss));
+        const broader = broaderOf(candidates);
+        if (!broader) return;
+        const { candidate, coverageMin, coverage, valueRatio } = broader;
+        expect(decide(candidates, popularity, { ...options, coverageMin }).chosen).toBe(candidate);
+        expect(coverage.own).toBeGreaterThan(coverage.chosen);
+        expect(valueRatio).toBeGreaterThanOrEqual(0.99);
+      }),
+      { numRuns: 30 },
+    );
+  });
 });
 test("better on average but not beyond doubt: popularity", () => {
   const verdict = decide([noisy(200, 0.51, 1)], noisy(200, 0.5, 2), options);

@@ -70,6 +70,23 @@ test("popular lists are more popular than the histories they are made for", () =
   const report = buildReport(input);
   expect(report.chosen.lists["popularity_percentile@10"]).toBeGreaterThan(report.history_popularity_percentile!);
 });
+test("each candidate has the metric by the length of histories", () => {
+  const { candidates, segments } = buildReport(input);
+  expect(candidates[0]!.users).toEqual({ new: null, light: null, heavy: candidates[0]!.metrics["ndcg@10"]!.value });
+  expect(segments.users.find(({ name }) => name === "heavy")!.chosen["ndcg@10"]!.value).toBe(
+    candidates[0]!.users!.heavy,
+  );
+});
+test("a sentence says that another candidate is nearly as good and shows many more items", () => {
+  const broader = { candidate: 0, valueRatio: 0.997, coverage: { own: 0.62, chosen: 0.31 }, coverageMin: 0.62 };
+  const verdict = { chosen: 0, lifts: [], reasons: ["the best"], warnings: ["few"], broader };
+  const { warnings } = buildReport({ ...input, finalists: [baseline], verdict });
+  expect(warnings).toEqual([
+    "few",
+    "popularity has 0.3 % less ndcg@10, and its lists show 62 % of all items, those of the chosen model 31 %. " +
+      "An objective with coverage_min 0.62 chooses it.",
+  ]);
+});
 test("dropped settings are compared with popularity on their own cases, even if the last round had others", () => {
   const [first, rest] = [validation.positions.slice(0, 20), validation.positions.slice(20)];
   const evaluation = restrictedTo(baseline.evaluation, rest);

@@ -39,6 +39,20 @@ test("trials near the best are evaluated on all users; trials far behind keep th
   expect(tried[0]!.evaluation.positions.length).toBe(5000);
   expect(discarded).toMatchObject([{ method: "shifted", params: { shift: 8 }, outcome: "dropped" }]);
 });
+test("with a floor on coverage that better trials miss, a trial far behind that shows more items goes on", async () => {
+  const showing = (items: number) => (trial: Trial) => {
+    const { evaluation } = trial;
+    return { ...trial, evaluation: { ...evaluation, lists: evaluation.lists.map((_, i) => i % items) } };
+  };
+  const keptWith = async (coverageMin: number) => {
+    const [best, behind] = [showing(4)(tried[0]!), showing(20)(tried[1]!)];
+    const { tried: kept, done } = further({ tried: [best, behind], coverageMin });
+    await done;
+    return shiftsOf(kept);
+  };
+  expect(await keptWith(0.5)).toEqual([0, 8]);
+  expect(await keptWith(0.2)).toEqual([0]); // the better trial reaches it
+});
 test("the live version's method goes on, however far behind", async () => {
   const { tried, done } = further({ live: { method: "shifted", params: { shift: 8 } } });
   await done;
