@@ -27,6 +27,9 @@ export type RecipeWeighting = z.infer<typeof Weighting>;
 const Dense = z.object({ file: Name, columns: Size, scales: Name.optional() });
 export type DenseRecipe = z.infer<typeof Dense>;
 
+/** The right factor: a matrix with a row for each number, or the items' vectors. */
+export type RightRecipe = DenseRecipe | z.infer<typeof ByteVectors>;
+
 /** Row r is the entries from blocks[⌊r / 64⌋] + offsets[r] to the same of r + 1. */
 const Sparse = z.object({
   blocks: Name,
@@ -39,13 +42,32 @@ const Sparse = z.object({
 });
 export type SparseRecipe = z.infer<typeof Sparse>;
 
+/** uint8 [blocks, width, block_items] around 128, with a scale for each item. A vector is turned into bytes too before it is multiplied. */
+const ByteVectors = z.object({
+  kind: z.literal("bytes"),
+  file: Name,
+  width: Size,
+  block_items: Size,
+  scales: Name,
+});
+
+/** Item vectors. */
+const Vectors = z.discriminatedUnion("kind", [
+  /** float32 [width, items] */
+  z.object({ kind: z.literal("floats"), file: Name, width: Size }),
+  /** With a basis [width, full width], vectors are those of `width` directions. */
+  ByteVectors.extend({ basis: Name.optional() }),
+]);
+export type VectorsRecipe = z.infer<typeof Vectors>;
+
 const Term = z.object({
   weighting: Weighting,
   matrix: z.discriminatedUnion("kind", [
     /** The rows of the sparse matrix from `first_row` on. */
     z.object({ kind: z.literal("sparse"), first_row: z.int().nonnegative() }),
     z.object({ kind: z.literal("dense"), rows: Dense }),
-    z.object({ kind: z.literal("factors"), left: Dense, right: Dense }),
+    /** With vectors of bytes on the right, those of the history are turned into bytes too. Earlier releases wrote int8 codes there. */
+    z.object({ kind: z.literal("factors"), left: Dense, right: z.union([ByteVectors, Dense]) }),
   ]),
 });
 
@@ -57,25 +79,6 @@ const Linear = z.object({
   terms: z.array(Term).max(32),
 });
 export type LinearRecipe = z.infer<typeof Linear>;
-
-/** Item vectors. */
-const Vectors = z.discriminatedUnion("kind", [
-  /** float32 [width, items] */
-  z.object({ kind: z.literal("floats"), file: Name, width: Size }),
-  /**
-   * uint8 [blocks, width, block_items] around 128, with a scale for each item. A vector is turned into bytes too before it is multiplied.
-   * With a basis [width, full width], vectors are those of `width` directions.
-   */
-  z.object({
-    kind: z.literal("bytes"),
-    file: Name,
-    width: Size,
-    block_items: Size,
-    scales: Name,
-    basis: Name.optional(),
-  }),
-]);
-export type VectorsRecipe = z.infer<typeof Vectors>;
 
 /** Products with unit(everyone + (Σ over the history: lengths[item] · place weight · vector of the item) · projection). */
 const Pooled = z.object({

@@ -1,10 +1,10 @@
 import type { ItemIndex } from "../ids.ts";
-import type { DenseRecipe, LinearRecipe } from "../score-recipe.ts";
+import type { DenseRecipe, LinearRecipe, RightRecipe } from "../score-recipe.ts";
 import type { Asked, FewScores } from "./asked-scores.ts";
 import { biasSumsOf, type ScoreSums, sumsOfProducts } from "./catalog-moments.ts";
 import { addSparse, addSparseWithSums, type Bias, type Scored, type SparseRow, sparseReader } from "./few-sparse.ts";
 import { weighedItems } from "./history-weights.ts";
-import { dot } from "./item-columns.ts";
+import { asBytes, dot, rightReader } from "./item-columns.ts";
 import { denseReader, type RecipeFiles } from "./recipe-files.ts";
 
 /** The weights of the items that a term reads, by history. */
@@ -16,7 +16,7 @@ export function fewLinear(recipe: LinearRecipe, asked: Asked): FewScores | undef
   const bias = biasIn(recipe, files, wantsSums);
   const scored = { items, scores: histories.map(() => Float64Array.from(items, (item) => bias?.of(item) ?? 0)) };
   const sparse: SparseRow[] = [];
-  const profiles: { readonly right: DenseRecipe; readonly byHistory: readonly Float64Array[] }[] = [];
+  const profiles: { readonly right: RightRecipe; readonly byHistory: readonly Float64Array[] }[] = [];
   for (const { weighting, matrix } of recipe.terms) {
     const weights = histories.map((history) => weighedItems(history, weighting));
     if (matrix.kind === "sparse") {
@@ -26,9 +26,11 @@ export function fewLinear(recipe: LinearRecipe, asked: Asked): FewScores | undef
       if (wantsSums) return undefined; // of small catalogs, whose scores are quickly computed by the graph
       addDense(weights, denseReader(matrix.rows, files), scored);
     } else {
-      const byHistory = profilesOf(weights, matrix.left, files);
-      addProducts(byHistory, denseReader(matrix.right, files), scored);
-      profiles.push({ right: matrix.right, byHistory });
+      const { left, right } = matrix;
+      const exact = profilesOf(weights, left, files);
+      const byHistory = "kind" in right ? exact.map(asBytes) : exact;
+      addProducts(byHistory, rightReader(right, files), scored);
+      profiles.push({ right, byHistory });
     }
   }
   const reader = recipe.sparse && sparseReader(recipe.sparse, files);
@@ -84,10 +86,14 @@ function profilesOf(weights: Weights, left: DenseRecipe, files: RecipeFiles): Fl
   });
 }
 
-function addProducts(profiles: readonly Float64Array[], valueAt: ValueAt, { items, scores }: Scored): void {
+function addProducts(
+  profiles: readonly Float64Array[],
+  numberAt: ReturnType<typeof rightReader>,
+  { items, scores }: Scored,
+): void {
   const rank = profiles[0]?.length ?? 0;
   for (const [k, item] of items.entries()) {
-    const column = Float64Array.from({ length: rank }, (_, i) => valueAt(i, item));
+    const column = Float64Array.from({ length: rank }, (_, i) => numberAt(item, i));
     for (const [g, profile] of profiles.entries()) scores[g]![k]! += dot(profile, column);
   }
 }

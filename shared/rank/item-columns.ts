@@ -1,5 +1,5 @@
-import type { VectorsRecipe } from "../score-recipe.ts";
-import type { RecipeFiles } from "./recipe-files.ts";
+import type { RightRecipe, VectorsRecipe } from "../score-recipe.ts";
+import { denseReader, type RecipeFiles } from "./recipe-files.ts";
 
 /** The code that stands for 0 in vectors of bytes. */
 const ZERO = 128;
@@ -18,6 +18,13 @@ export function columnReader(recipe: VectorsRecipe, files: RecipeFiles): (item: 
     const block = Math.floor(item / blockItems);
     return (codes[(block * width + i) * blockItems + (item % blockItems)]! - ZERO) * scales[item]!;
   };
+}
+
+/** A reader of the right factor of a linear model: (item, i) → number i of the item's column. */
+export function rightReader(recipe: RightRecipe, files: RecipeFiles): (item: number, i: number) => number {
+  if ("kind" in recipe) return columnReader(recipe, files);
+  const valueAt = denseReader(recipe, files);
+  return (item, i) => valueAt(i, item);
 }
 
 /** What is left of a vector as ONNX's DynamicQuantizeLinear stores it: bytes over its range, which includes 0. */

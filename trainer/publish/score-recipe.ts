@@ -2,8 +2,8 @@ import type { TypedArray } from "../../shared/container.ts";
 import type { GoldenScores } from "../../shared/manifest.ts";
 import { biasSumsOf, productsOf, sumsOf } from "../../shared/rank/catalog-moments.ts";
 import { fewScores } from "../../shared/rank/few-scores.ts";
-import { columnReader } from "../../shared/rank/item-columns.ts";
-import { type BytesOf, denseReader, type RecipeFiles, recipeFiles } from "../../shared/rank/recipe-files.ts";
+import { columnReader, rightReader } from "../../shared/rank/item-columns.ts";
+import { type BytesOf, type RecipeFiles, recipeFiles } from "../../shared/rank/recipe-files.ts";
 import { encodeRecipe, type ScoreRecipe, type StoredRecipe } from "../../shared/score-recipe.ts";
 import type { ExportedModel } from "../learn/model.ts";
 import { GOLDEN_TOLERANCE } from "./golden.ts";
@@ -79,8 +79,7 @@ function sumsOfPart(part: ScoreRecipe, itemCount: number, files: RecipeFiles): R
   for (const { matrix } of part.terms) {
     if (matrix.kind !== "factors") continue;
     const { left, right } = matrix;
-    const valueAt = denseReader(right, files);
-    const numberAt = (item: number, i: number) => valueAt(i, item);
+    const numberAt = rightReader(right, files);
     Object.assign(found, matrixSums({ name: right.file, width: left.columns, itemCount, numberAt }));
   }
   return found;

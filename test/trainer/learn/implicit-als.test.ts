@@ -50,7 +50,7 @@ test("an export with half the rank drops the least important half of the vectors
   );
   const rank = 16;
   const model = await implicitAls.fit(trainingData(itemCount, histories), { ...params, rank }, fitContext());
-  const bytesOfRank = (kept: number) => 2 * itemCount * kept + 4 * (itemCount + kept);
+  const bytesOfRank = (kept: number) => 2 * itemCount * kept + 8 * itemCount;
   const exported = model.export({ weightBytesMax: bytesOfRank(rank / 2) });
   expect(exported.truncation).toContain("rank 8 of 16");
   const scorer = await openScorer(exported, itemCount);

@@ -3,17 +3,14 @@ import type { FittedModel, GraphPart, Params, PartBudget } from "../model.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { cast, float32, gather, int32, int64 } from "../numerics/onnx/graph-shorthand.ts";
 import type { DataType } from "../numerics/onnx/proto.ts";
-import { exportScores, fileBox } from "../scoring/scoring-graph.ts";
+import { exportScores, type FileBox, fileBox } from "../scoring/scoring-graph.ts";
+import { serveBytes } from "../weights/byte-matrix.ts";
+import type { EncodedDense } from "../weights/dense-encoding.ts";
+import type { EncodedFactors } from "../weights/factor-encoding.ts";
 import { hopScores } from "../weights/hop-scores.ts";
 import type { EncodedHops } from "../weights/hop-weights.ts";
 import { addSparseScores, type ExternalFile, type WeighedHistory } from "../weights/sparse-scores.ts";
-import {
-  type EncodedBias,
-  type EncodedDense,
-  type EncodedFactors,
-  encodeWithin,
-  leastBytes,
-} from "../weights/weight-encoding.ts";
+import { type EncodedBias, encodeWithin, leastBytes } from "../weights/weight-encoding.ts";
 import type { HistoryWeighting, LinearModel, LinearTerm } from "./linear-model.ts";
 import { linearRecipe } from "./linear-recipe.ts";
 
@@ -49,7 +46,7 @@ function appendLinear(graph: GraphBuilder, items: string, model: LinearModel, bu
   for (const [i, matrix] of matrices.entries()) {
     const history = historyOf(terms[i]!);
     if (matrix.kind === "stacked") sparse.push(inRowsFrom(graph, history, matrix.firstRow));
-    else dense.push(termScores(graph, history, matrix, (name, ...rest) => external(`term${i}_${name}`, ...rest)));
+    else dense.push(termScores(graph, history, matrix, within(box, `term${i}_`)));
   }
   const base = bias ? biasScores(graph, bias, external) : stacked || dense.length === 0 ? zeros(graph, itemCount) : "";
   const begin = stacked
@@ -160,22 +157,29 @@ function isNewestOfItem(graph: GraphBuilder, items: string, positions: string): 
   return graph.op("Equal", [repeats, graph.constant(int32([], 0))]);
 }
 
+/** The same box for files whose names begin with `prefix`. */
+const within = ({ external, pathOf, files }: FileBox, prefix: string): FileBox => ({
+  files,
+  external: (name, ...rest) => external(`${prefix}${name}`, ...rest),
+  pathOf: (name) => pathOf(`${prefix}${name}`),
+});
+
 /** float32 [columnCount]: the weighted sum of the history's rows. */
 function termScores(
   graph: GraphBuilder,
   history: WeighedHistory,
   matrix: EncodedDense | EncodedFactors | EncodedHops,
-  file: ExternalFile,
+  box: FileBox,
 ): string {
+  const file = box.external;
   if (matrix.kind === "hops") return hopScores(graph, history, matrix, file);
-  const flat = graph.constant(int64([1], -1));
-  if (matrix.kind === "dense") return graph.op("Reshape", [weightedRows(graph, history, matrix, file), flat]);
+  const flat = (row: string) => graph.op("Reshape", [row, graph.constant(int64([1], -1))]);
+  if (matrix.kind === "dense") return flat(weightedRows(graph, history, matrix, file));
   const { left, right } = matrix;
-  const profile = weightedRows(graph, history, left, (name, ...rest) => file(`left_${name}`, ...rest));
-  const scales = right.rowScales && file("right_scales", "float32", [right.rowCount], right.rowScales);
-  const values = file("right_rows", right.valueType, [right.rowCount, right.columnCount], right.values);
-  const scaled = scales ? graph.op("Mul", [profile, scales]) : profile;
-  return graph.op("Reshape", [graph.op("MatMul", [scaled, expanded(graph, values, right.valueType)]), flat]);
+  const profile = weightedRows(graph, history, left, within(box, "left_").external);
+  if (right.kind === "bytes") return serveBytes(graph, right, within(box, "right_")).scoresOf(profile);
+  const values = file("right_rows", "float32", [right.rowCount, right.columnCount], right.values);
+  return flat(graph.op("MatMul", [profile, values]));
 }
 
 /** float32 [L]: factor of each history entry's row, its weight times the row's scale. */

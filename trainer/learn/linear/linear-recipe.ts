@@ -2,8 +2,10 @@ import type { TypedArray } from "../../../shared/container.ts";
 import type { DenseRecipe, LinearRecipe, SparseRecipe } from "../../../shared/score-recipe.ts";
 import type { GraphPart } from "../model.ts";
 import type { FileBox } from "../scoring/scoring-graph.ts";
+import { bytesRecipe } from "../weights/byte-matrix.ts";
+import type { EncodedDense } from "../weights/dense-encoding.ts";
 import type { EncodedSparse } from "../weights/sparse-encoding.ts";
-import type { EncodedDense, Encoding } from "../weights/weight-encoding.ts";
+import type { Encoding } from "../weights/weight-encoding.ts";
 import { type LinearTerm, recipeWeighting } from "./linear-model.ts";
 
 /** How the scores of a few items follow from a linear model's files. Undefined for weights by two hops. */
@@ -26,10 +28,11 @@ export function linearRecipe(
     } else if (matrix.kind === "dense") {
       found.push({ weighting, matrix: { kind: "dense", rows: dense(matrix, "rows", "scales") } });
     } else {
-      const [left, right] = [
-        dense(matrix.left, "left_rows", "left_scales"),
-        dense(matrix.right, "right_rows", "right_scales"),
-      ];
+      const left = dense(matrix.left, "left_rows", "left_scales");
+      const right =
+        matrix.right.kind === "bytes"
+          ? bytesRecipe(matrix.right, (name) => pathOf(`term${i}_right_${name}`))
+          : dense(matrix.right, "right_rows", "right_scales");
       found.push({ weighting, matrix: { kind: "factors", left, right } });
     }
   }

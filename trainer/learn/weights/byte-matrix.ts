@@ -35,6 +35,10 @@ export function blocksOf(itemCount: number) {
   return { blocks, blockItems, padded: blocks * blockItems };
 }
 
+/** Bytes of the files of `serveBytes`. */
+export const itemMatrixBytes = (itemCount: number, width: number): number =>
+  width * blocksOf(itemCount).padded + itemCount * SCALE_BYTES;
+
 /**
  * An item matrix with one byte per number and one scale per item. Within a block, columns are items, as MatMulIntegerToFloat
  * needs. One block of all items would put the numbers of an item too far apart: a million items of 64 numbers then take
@@ -48,10 +52,10 @@ export function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, box: FileBox
   const table = box.external("items", "uint8", [blocks, width, blockItems], codes);
   const scale = box.external("item_scales", "float32", [itemCount], scales);
   const tableZero = graph.constant({ type: "uint8", dims: [], data: Uint8Array.of(ZERO) });
-  const floatZero = graph.constant({ type: "float32", dims: [], data: Float32Array.of(ZERO) });
-  const numbers = graph.constant({ type: "int64", dims: [width, 3], data: placesOfNumbers(width) });
   return {
     rowsOf(items) {
+      const floatZero = graph.constant({ type: "float32", dims: [], data: Float32Array.of(ZERO) });
+      const numbers = graph.constant({ type: "int64", dims: [width, 3], data: placesOfNumbers(width) });
       // The scales come before the table: tensors are stored in the order of their first use, and the heap, which grows by
       // fifths, ends smaller when the large tensor is the last.
       const unit = graph.op("Gather", [scale, graph.op("Unsqueeze", [items, integers(graph, 1)])]);
@@ -74,16 +78,20 @@ export function serveBytes(graph: GraphBuilder, matrix: ItemMatrix, box: FileBox
     },
     files: box.files,
     truncation: "item vectors as int8 with one scale per item",
-    recipe: {
-      kind: "bytes",
-      file: box.pathOf("items"),
-      width,
-      block_items: blockItems,
-      scales: box.pathOf("item_scales"),
-    },
+    recipe: bytesRecipe(matrix, box.pathOf),
     arrays: {},
   };
 }
+
+/** How a few vectors are read from the files of `serveBytes`. */
+export const bytesRecipe = ({ itemCount, width }: Omit<ItemMatrix, "values">, pathOf: FileBox["pathOf"]) =>
+  ({
+    kind: "bytes",
+    file: pathOf("items"),
+    width,
+    block_items: blocksOf(itemCount).blockItems,
+    scales: pathOf("item_scales"),
+  }) as const satisfies VectorsRecipe;
 
 /** The place (0, i, 0) of every number i of an item. [width * 3] */
 const placesOfNumbers = (width: number) =>

@@ -1,3 +1,5 @@
+import { denseBytes, type EncodedDense, encodeDense } from "./dense-encoding.ts";
+import { type EncodedFactors, encodeFactors, factorBytes } from "./factor-encoding.ts";
 import { type EncodedHops, encodeHops, hopBytes, keptUsers } from "./hop-weights.ts";
 import { type EncodedSparse, encodeSparse, levelCount, ROW_MAX, sparseBytes } from "./sparse-encoding.ts";
 import {
@@ -20,16 +22,6 @@ export type EncodedMatrix =
   | EncodedHops
   | { readonly kind: "stacked"; readonly firstRow: number };
 
-/** With `rowScales`, values are int8 codes: code c of row r stands for c·|c|·rowScales[r]. */
-export type EncodedDense = {
-  readonly kind: "dense";
-  readonly rowCount: number;
-  readonly columnCount: number;
-  readonly rowScales: Float32Array | undefined; // [rowCount]
-  readonly valueType: "float32" | "int8";
-  readonly values: Float32Array | Int8Array; // [rowCount * columnCount]
-};
-export type EncodedFactors = { readonly kind: "factors"; readonly left: EncodedDense; readonly right: EncodedDense };
 /** With a scale, values are int8 codes: code c stands for c·scale. */
 export type EncodedBias = { readonly values: Float32Array | Int8Array; readonly scale: number | undefined };
 
@@ -48,6 +40,7 @@ const CODED: Plan = { isExact: false, fraction: 1 };
 /** In such a plan all matrices but factorisations are sparse, and the bias is coded. */
 const cut = (steps: number): Plan => ({ isExact: false, fraction: steps / CUT_STEPS });
 const CUT_STEPS = 1e6;
+/** Largest code of a bias. */
 const CODE_MAX = 127;
 
 /**
@@ -84,10 +77,9 @@ function bytesUnder(parts: readonly WeightPart[], bias: Float32Array | undefined
   for (const { matrix } of parts) {
     const { rowCount, columnCount } = matrix;
     if (matrix.kind === "factors") {
-      const rank = rankUnder(matrix.right.rowCount, plan);
-      bytes += denseBytes(rowCount, rank, plan) + denseBytes(rank, columnCount, plan);
+      bytes += factorBytes(matrix, rankUnder(matrix.right.rowCount, plan), plan.isExact);
     } else if (matrix.kind === "hops") bytes += hopBytes(matrix, plan.fraction);
-    else if (!isStacked(matrix, plan)) bytes += denseBytes(rowCount, columnCount, plan);
+    else if (!isStacked(matrix, plan)) bytes += denseBytes(rowCount, columnCount, plan.isExact);
   }
   const sparse = stackedUnder(parts, plan);
   const [first] = sparse;
@@ -96,9 +88,6 @@ function bytesUnder(parts: readonly WeightPart[], bias: Float32Array | undefined
   const { columnCount } = first.matrix;
   return bytes + sparseBytes({ rowCount, columnCount }, keptCount(sparse, plan), plan.isExact);
 }
-
-const denseBytes = (rowCount: number, columnCount: number, { isExact }: Plan) =>
-  isExact ? 4 * rowCount * columnCount : rowCount * (columnCount + 4);
 
 type StackedPart = WeightPart & { readonly matrix: DenseWeights | SparseWeights };
 
@@ -114,7 +103,7 @@ function isStacked(matrix: WeightMatrix, plan: Plan): boolean {
   if (plan.fraction < 1) return true;
   if (matrix.kind === "dense") return false;
   const { rowCount, columnCount } = matrix;
-  return sparseBytes(matrix, boundedCount(matrix), plan.isExact) < denseBytes(rowCount, columnCount, plan);
+  return sparseBytes(matrix, boundedCount(matrix), plan.isExact) < denseBytes(rowCount, columnCount, plan.isExact);
 }
 
 const keptCount = (sparse: readonly StackedPart[], { fraction }: Plan) =>
@@ -133,16 +122,9 @@ function boundedCount(matrix: DenseWeights | SparseWeights): number {
 function encodeUnder(parts: readonly WeightPart[], bias: Float32Array | undefined, plan: Plan): Encoding {
   let rowsBefore = 0;
   const matrices = parts.map(({ matrix }): EncodedMatrix => {
-    if (matrix.kind === "factors") {
-      const rank = rankUnder(matrix.right.rowCount, plan);
-      return {
-        kind: "factors",
-        left: encodeDense(firstColumns(matrix.left, rank), plan),
-        right: encodeDense(firstRows(matrix.right, rank), plan),
-      };
-    }
+    if (matrix.kind === "factors") return encodeFactors(matrix, rankUnder(matrix.right.rowCount, plan), plan.isExact);
     if (matrix.kind === "hops") return encodeHops(matrix, plan.fraction);
-    if (!isStacked(matrix, plan)) return encodeDense(matrix.kind === "dense" ? matrix : filledIn(matrix), plan);
+    if (!isStacked(matrix, plan)) return encodeDense(matrix.kind === "dense" ? matrix : filledIn(matrix), plan.isExact);
     const firstRow = rowsBefore;
     rowsBefore += matrix.rowCount;
     return { kind: "stacked", firstRow };
@@ -195,41 +177,10 @@ function encodeBias(values: Float32Array, isCoded: boolean): EncodedBias {
   return { values: Int8Array.from(values, (value) => (scale > 0 ? Math.round(value / scale) : 0)), scale };
 }
 
-function firstRows(matrix: DenseWeights, count: number): DenseWeights {
-  return denseWeights(count, matrix.columnCount, matrix.values.subarray(0, count * matrix.columnCount));
-}
-
-function firstColumns({ rowCount, columnCount, values }: DenseWeights, count: number): DenseWeights {
-  if (count === columnCount) return denseWeights(rowCount, count, values);
-  const kept = new Float32Array(rowCount * count);
-  for (let row = 0; row < rowCount; row++) {
-    kept.set(values.subarray(row * columnCount, row * columnCount + count), row * count);
-  }
-  return denseWeights(rowCount, count, kept);
-}
-
 function filledIn({ rowCount, columnCount, start, columns, values }: SparseWeights): DenseWeights {
   const filled = new Float32Array(rowCount * columnCount);
   for (let row = 0; row < rowCount; row++) {
     for (let at = start[row]!; at < start[row + 1]!; at++) filled[row * columnCount + columns[at]!] = values[at]!;
   }
   return denseWeights(rowCount, columnCount, filled);
-}
-
-function encodeDense({ rowCount, columnCount, values }: DenseWeights, { isExact }: Plan): EncodedDense {
-  const size = { kind: "dense", rowCount, columnCount } as const;
-  if (isExact) return { ...size, rowScales: undefined, valueType: "float32", values };
-  const rowScales = new Float32Array(rowCount);
-  const codes = new Int8Array(values.length);
-  for (let row = 0; row < rowCount; row++) {
-    const [from, to] = [row * columnCount, (row + 1) * columnCount];
-    let peak = 0;
-    for (let at = from; at < to; at++) peak = Math.max(peak, Math.abs(values[at]!));
-    rowScales[row] = peak / CODE_MAX ** 2;
-    for (let at = from; at < to; at++) {
-      const code = peak === 0 ? 0 : Math.round(CODE_MAX * Math.sqrt(Math.abs(values[at]!) / peak));
-      codes[at] = values[at]! < 0 ? -code : code;
-    }
-  }
-  return { ...size, rowScales, valueType: "int8", values: codes };
 }

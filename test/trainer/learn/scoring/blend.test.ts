@@ -105,7 +105,7 @@ test("a part of small weight gets at least its smallest size, and the budget is 
     { model: modelOf(itemCount, denseWeights(itemCount, itemCount, values(itemCount ** 2))), weight: 1 },
     { model: modelOf(itemCount, factors), weight: 0.1 },
   ];
-  for (const weightBytesMax of [500, 1000, 2000]) {
+  for (const weightBytesMax of [600, 1000, 2000]) {
     const exported = blend("b", {}, parts).export({ weightBytesMax });
     expect(sizeOf(exported)).toBeLessThanOrEqual(weightBytesMax);
     expect(exported.truncation).toContain("rank 1 of 4");

@@ -1,10 +1,6 @@
 import { expect, test } from "vitest";
-import {
-  type EncodedDense,
-  encodeWithin,
-  leastBytes,
-  type WeightPart,
-} from "../../../../trainer/learn/weights/weight-encoding.ts";
+import type { EncodedDense } from "../../../../trainer/learn/weights/dense-encoding.ts";
+import { encodeWithin, leastBytes, type WeightPart } from "../../../../trainer/learn/weights/weight-encoding.ts";
 import {
   denseWeights,
   factorWeights,
@@ -60,7 +56,7 @@ test("within less, weights become 8-bit codes c·|c|, right to a 60th of the row
 test("the smallest encodings are codes, a factorisation of rank 1, and sparse rows without entries", () => {
   expect(leastBytes([part(dense)], undefined)).toBe(12 + 4 * 3);
   const factors = factorWeights(9, 4, { left: new Float32Array(36), right: new Float32Array(36) });
-  expect(leastBytes([part(factors)], new Float32Array(9))).toBe(9 + 9 + 4 * (9 + 1) + 9);
+  expect(leastBytes([part(factors)], new Float32Array(9))).toBe(9 + 9 + 4 * (9 + 9) + 9);
   const many = strongestWeights(denseWeights(64, 64, new Float32Array(64 ** 2).fill(1)), 20);
   expect(leastBytes([part(many)], undefined)).toBe(3 * 32 + 2 * (64 + 1) + 4 * 2);
   expect(leastBytes([], new Float32Array(9))).toBe(4 * 9);
@@ -119,8 +115,8 @@ test("above 65,536 columns, codes have fewer levels and the same three bytes", (
 test("a factorisation loses its last vectors", () => {
   const factors = factorWeights(20, 8, { left: new Float32Array(160).fill(1), right: new Float32Array(160).fill(1) });
   const { matrices, truncation } = encodeWithin([part(factors)], undefined, 300);
-  // 4 bytes of scale for each of 20 + r rows and 40·r codes: r = 5.
-  expect(truncation).toBe("rank 5 of 8; 8-bit weights");
+  // 4 bytes of scale for each of 20 + 20 items and 40·r codes: r = 3.
+  expect(truncation).toBe("rank 3 of 8; 8-bit weights");
   expect(matrices[0]!.kind).toBe("factors");
 });
 
