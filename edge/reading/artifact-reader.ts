@@ -5,6 +5,7 @@ import { hexOf } from "../../shared/hash.ts";
 import type { Descriptor } from "../../shared/manifest.ts";
 import { Problem, type ProblemCode } from "../../shared/problem.ts";
 import type { ByteRange, ObjectCache } from "./cached-objects.ts";
+import { checkDigest, PIECE_BYTES, type Pieces, piecesFrom, wholeOf } from "./pieces.ts";
 import { DeadlineError, type RequestAccess, within } from "./waiting.ts";
 
 /** The bucket could not be read: two attempts failed or took too long. */
@@ -21,9 +22,6 @@ export const unreadableAs = (code: ProblemCode, detail: string) => (cause: unkno
   throw new Problem(code, `${detail}. Try again.`, { cause, retryAfterSeconds: 2 });
 };
 
-/** Consecutive bytes of a file, starting at its byte `offset`. */
-export type Piece = { readonly offset: number; readonly bytes: Uint8Array };
-
 export type ArtifactReader = {
   /** A small JSON object, or undefined if it does not exist. Throws ReadError, FormatError. */
   json<Schema extends z.ZodType>(key: string, schema: Schema): Promise<z.infer<Schema> | undefined>;
@@ -35,13 +33,11 @@ export type ArtifactReader = {
   /** A whole file, checked against its descriptor. Throws ReadError, FormatError. */
   file(key: string, descriptor: Descriptor): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * The same file in pieces, from the first byte to the last. The digest is only checked at the end, so the pieces must not be trusted
-   * before that. After a damaged cache entry, all pieces come again from the first. A piece is freed when the next one is requested, so
-   * only one is in memory besides those being read. Throws ReadError, FormatError.
+   * The same file in pieces (pieces.ts). Throws ReadError, FormatError.
    *
-   * @param passingBytes How many bytes are read at a time. Default: those of three pieces.
+   * @param passingBytes How many bytes are read from the cache at a time. Default: those of three pieces.
    */
-  pieces(key: string, descriptor: Descriptor, passingBytes?: number): AsyncIterable<Piece>;
+  pieces(key: string, descriptor: Descriptor, passingBytes?: number): Pieces;
   /** Reads exactly these bytes of a file, and opens them. `open` checks them, and throws FormatError. Throws ReadError, FormatError. */
   range<Value>(key: string, range: ByteRange, open: (bytes: Uint8Array<ArrayBuffer>) => Value): Promise<Value>;
   /** The same reader with one deadline for all its reads. Without it, many slow reads could each meet their timeout. */
@@ -54,11 +50,6 @@ export type ReadAccess = RequestAccess & { readonly reader: ArtifactReader };
 const JSON_BYTES_MAX = 65_536;
 /** Extra time per byte of a body: one second for each 4 MiB. */
 const MS_PER_BYTE = 1000 / (4 * 1024 * 1024);
-/** Larger files are read in pieces of this size. */
-export const PIECE_BYTES = 2 * 1024 * 1024;
-/** Bytes that are read at a time, with those in use. */
-const PASSING_BYTES = 3 * PIECE_BYTES;
-
 /**
  * @param timeoutMs Timeout of one read, without the time that the size of its body adds.
  * @param endMs The deadline of all reads, on the isolate's clock.
@@ -114,23 +105,16 @@ export function artifactReader(
     return value;
   };
 
-  async function* pieces(key: string, descriptor: Descriptor, passingBytes = PASSING_BYTES) {
-    const { size } = descriptor;
-    const [cached, missing]: [ByteRange[], ByteRange[]] = [[], []];
-    const readPiece = async (range: ByteRange) => {
-      const bytes = await cache?.read(key, range);
-      (bytes ? cached : missing).push(range);
-      return bytes ?? readBucket(key, range, size);
-    };
-    try {
-      yield* verified(key, descriptor, { readPiece, passingBytes });
-    } catch (error) {
-      if (!(error instanceof FormatError) || cached.length === 0) throw error;
-      yield* verified(key, descriptor, { readPiece: (range) => readBucket(key, range, size), passingBytes });
-      missing.push(...cached);
-    }
-    if (missing.length > 0) cache?.fill(key, missing, async (range) => (await bucket.get(key, { range }))!.body);
-  }
+  /** The bytes of a file from `offset` on, as a stream. */
+  const openBucket = async (key: string, size: number, offset: number) => {
+    const object = await bucket.get(key, { range: { offset, length: size - offset } });
+    if (object === null) throw new FormatError(`${key}: expected ${size} bytes, found no such object`);
+    await checkSize(object, (found) => found === size || `${size} bytes`);
+    return object.body;
+  };
+  const fill = (key: string, ranges: readonly ByteRange[]) =>
+    cache?.fill(key, ranges, async (range) => (await bucket.get(key, { range }))!.body);
+  const pieces = piecesFrom({ cache, openBucket, fill, get });
 
   return {
     async json(key, schema) {
@@ -167,47 +151,17 @@ export function artifactReader(
   };
 }
 
-type Passing = {
-  readonly readPiece: (range: ByteRange) => Promise<Uint8Array<ArrayBuffer>>;
-  readonly passingBytes: number;
-};
-
-/** The pieces of a file, whose digest is checked after the last one. Each is freed when the next one is requested. */
-async function* verified(key: string, descriptor: Descriptor, passing: Passing): AsyncGenerator<Piece> {
-  const hash = new crypto.DigestStream("SHA-256");
-  hash.digest.catch(() => undefined); // it rejects when the caller stops reading
-  const writer = hash.getWriter();
-  let offset = 0;
-  try {
-    for await (const bytes of inOrder(descriptor.size, passing)) {
-      await writer.write(bytes);
-      const { length } = bytes;
-      yield { offset, bytes };
-      offset += length;
-      bytes.buffer.transfer(0);
-    }
-  } catch (error) {
-    await writer.abort(error).catch(() => undefined);
-    throw error;
-  }
-  await writer.close();
-  checkDigest(key, descriptor, await hash.digest);
-}
-
-/** Joins the pieces of a file. Throws what reading them throws. */
-export async function wholeOf(size: number, pieces: AsyncIterable<Piece>): Promise<Uint8Array<ArrayBuffer>> {
-  const whole = new Uint8Array(size);
-  for await (const { offset, bytes } of pieces) whole.set(bytes, offset);
-  return whole;
+/** @param verdictOn Whether the size is right, or what was expected. */
+async function checkSize(object: R2ObjectBody, verdictOn: (size: number) => true | string): Promise<void> {
+  const verdict = verdictOn(object.size);
+  if (verdict === true) return;
+  await object.body.cancel();
+  throw new FormatError(`${object.key}: expected ${verdict}, found ${object.size}`);
 }
 
 /** Reads an object's body after its size has been checked. */
-async function bodyOf(object: R2ObjectBody, checkSize: (size: number) => true | string) {
-  const verdict = checkSize(object.size);
-  if (verdict !== true) {
-    await object.body.cancel();
-    throw new FormatError(`${object.key}: expected ${verdict}, found ${object.size}`);
-  }
+async function bodyOf(object: R2ObjectBody, verdictOn: (size: number) => true | string) {
+  await checkSize(object, verdictOn);
   return new Uint8Array(await object.arrayBuffer());
 }
 
@@ -222,35 +176,6 @@ async function checkMd5({ key, checksums }: R2ObjectBody, bytes: Uint8Array<Arra
   );
   // Not a FormatError, so that the read is retried.
   if (expected !== found) throw new Error(`${key}: expected MD5 ${expected}, found ${found}`);
-}
-
-/** The pieces of a file in order. The next ones are read while one is in use. */
-async function* inOrder(size: number, { readPiece, passingBytes }: Passing) {
-  const aheadMax = Math.max(1, Math.ceil(passingBytes / PIECE_BYTES) - 1);
-  const ahead: Promise<Uint8Array<ArrayBuffer>>[] = [];
-  let next = 0;
-  const readAhead = () => {
-    const piece = readPiece({ offset: next, length: Math.min(PIECE_BYTES, size - next) });
-    piece.catch(() => undefined); // a failure is thrown when the piece's turn comes
-    ahead.push(piece);
-    next += PIECE_BYTES;
-  };
-  readAhead();
-  for (let piece = ahead.shift(); piece; piece = ahead.shift()) {
-    while (next < size && ahead.length < aheadMax) readAhead();
-    yield await piece;
-  }
-}
-
-const written = (digest: ArrayBuffer) => `sha256:${hexOf(new Uint8Array(digest))}`;
-
-/** The digest of bytes as descriptors write it. */
-export const digestOf = async (bytes: Uint8Array<ArrayBuffer>) => written(await crypto.subtle.digest("SHA-256", bytes));
-
-function checkDigest(key: string, descriptor: Descriptor, digest: ArrayBuffer): void {
-  const found = written(digest);
-  if (found !== descriptor.digest)
-    throw new FormatError(`${key}: expected digest ${descriptor.digest}, found ${found}`);
 }
 
 /** Parses JSON bytes by a schema. Throws FormatError. */

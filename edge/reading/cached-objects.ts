@@ -12,6 +12,8 @@ export type ByteRange = { readonly offset: number; readonly length: number };
 export type ObjectCache = {
   /** Exactly `length` bytes, or undefined. A damaged entry is replaced by writing it again. */
   read(key: string, range: ByteRange): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** The same in two steps: whether there is an entry, and its bytes when they are wanted. */
+  find(key: string, range: ByteRange): Promise<(() => Promise<Uint8Array<ArrayBuffer> | undefined>) | undefined>;
   /** Copies the bytes, and writes them in the background. */
   write(key: string, range: ByteRange, bytes: Uint8Array): void;
   /** Writes the ranges one after another in the background, from streams, so that the bytes are never in JavaScript. */
@@ -45,19 +47,18 @@ export function objectCache(open: () => Cache, waitUntil: (work: Promise<unknown
   };
   const put = (key: string, range: ByteRange, body: Uint8Array<ArrayBuffer> | ReadableStream) =>
     open().put(addressOf(key, range), new Response(body, { headers: HEADERS }));
-  const bytesAt = async (key: string, range: ByteRange) => {
-    const found = await open().match(addressOf(key, range));
-    return found && new Uint8Array(await found.arrayBuffer());
+  /** Undefined after a failure: R2 has the bytes too. */
+  const inTime = <Value>(work: Promise<Value>) => within(TIMEOUT_MS, "reading the cache", work).catch(() => undefined);
+  const bytesOf = async (found: Response, { length }: ByteRange) => {
+    const bytes = new Uint8Array(await found.arrayBuffer());
+    return bytes.length === length ? bytes : undefined;
   };
+  const match = async (key: string, range: ByteRange) => open().match(addressOf(key, range));
   return {
-    async read(key, range) {
-      try {
-        const bytes = await within(TIMEOUT_MS, "reading the cache", bytesAt(key, range));
-        if (bytes?.length === range.length) return bytes;
-      } catch {
-        // R2 has the bytes too.
-      }
-      return undefined;
+    read: (key, range) => inTime(match(key, range).then((found) => found && bytesOf(found, range))),
+    async find(key, range) {
+      const found = await inTime(match(key, range));
+      return found && (() => inTime(bytesOf(found, range)));
     },
     write(key, range, bytes) {
       const copy = new Uint8Array(bytes); // the caller may free the bytes

@@ -14,14 +14,8 @@ import { type History, isBeyond, type Snapshot } from "../../shared/snapshot.ts"
 import { decodeTogether, type Together } from "../../shared/together.ts";
 import { decodeUserDirectory, type UserDirectory } from "../../shared/user-records.ts";
 import { decodeUserValues, type UserValues } from "../../shared/user-values.ts";
-import {
-  type ArtifactReader,
-  digestOf,
-  isUnreadable,
-  PIECE_BYTES,
-  type Piece,
-  parsed,
-} from "../reading/artifact-reader.ts";
+import { type ArtifactReader, isUnreadable, parsed } from "../reading/artifact-reader.ts";
+import { digestOf, PIECE_BYTES, type Piece, type Pieces, wholeOf } from "../reading/pieces.ts";
 import type { ModelVersion } from "./live-pointers.ts";
 import { openScorer, type Scorer } from "./scorer.ts";
 
@@ -84,17 +78,18 @@ export async function loadVersion(
   const read = (file: Descriptor) => reader.file(keyOf(file), file);
   const weightBytes = model.weights.reduce((sum, { file }) => sum + file.size, 0);
   const passing = passingBytes(weightBytes);
-  const firstLarge = model.weights.find(({ file }) => file.size > PIECE_BYTES);
-  const weights = model.weights.map((one) => {
-    const { path, file } = one;
-    const pieces = () => reader.pieces(keyOf(file), file, passing);
-    // They are read at the same time as the graph, which says where they belong: few weights as a whole, many as far as may pass at a time.
-    const isBegun = weightBytes <= passing || one === firstLarge;
-    return { path, size: file.size, pieces: isBegun ? begun(pieces) : pieces };
+  const piecesOf = (file: Descriptor) => reader.pieces(keyOf(file), file, passing);
+  const files = model.weights.map(({ file }) => file);
+  const isBegun = readBesideGraph(files, weightBytes <= passing);
+  const second = files.filter(isLarge)[1];
+  const weights = model.weights.map(({ path, file }) => {
+    const pieces = piecesOf(file);
+    if (file === second) pieces.open();
+    return { path, size: file.size, pieces: isBegun.has(file) ? begun(pieces) : () => pieces };
   });
   const [opening, decoding] = await Promise.allSettled([
     read(model.graph).then((graph) => opened(openScorer(graph, weights, item_count))),
-    readDecoded(manifest, read, (directory) => onUsers?.({ target, manifest, directory })),
+    readDecoded(manifest, { read, piecesOf }, (directory) => onUsers?.({ target, manifest, directory })),
   ]);
   if (opening.status === "rejected") throw opening.reason;
   const scorer = opening.value;
@@ -112,22 +107,57 @@ export async function loadVersion(
 }
 
 /**
- * Reads and decodes all files except the scoring graph and its weights. Small files are read at once. Large ones are read one after
- * another, since the pieces of several would not fit into memory.
+ * The weights that are read at the same time as the graph, which says where they belong. Until then they are in JavaScript: few weights as
+ * a whole, of many the first pieces of a large file and as many small files as one piece has bytes.
  */
+function readBesideGraph(files: readonly Descriptor[], areFew: boolean): ReadonlySet<Descriptor> {
+  if (areFew) return new Set(files);
+  const begun = new Set(files.filter(isLarge).slice(0, 1));
+  let smallBytes = 0;
+  for (const file of files) {
+    if (isLarge(file) || smallBytes + file.size > PIECE_BYTES) continue;
+    smallBytes += file.size;
+    begun.add(file);
+  }
+  return begun;
+}
+
+const isLarge = ({ size }: Descriptor) => size > PIECE_BYTES;
+
+type Reading = {
+  readonly read: (file: Descriptor) => Promise<Uint8Array<ArrayBuffer>>;
+  readonly piecesOf: (file: Descriptor) => Pieces;
+};
+
+/** Large files that are open at a time, of which one is read. */
+const OPEN_FILES = 2;
+
+/** Reads large files one after another, since the pieces of several would not fit into memory. The next one is open already. */
+function oneAfterAnother(piecesOf: Reading["piecesOf"]): Reading["read"] {
+  const queue: Pieces[] = [];
+  let last: Promise<unknown> = Promise.resolve();
+  return (file) => {
+    const at = queue.push(piecesOf(file)) - 1;
+    if (at < OPEN_FILES) queue[at]!.open();
+    const reading = last.then(() => {
+      queue[at + OPEN_FILES - 1]?.open();
+      return wholeOf(file.size, queue[at]!);
+    });
+    last = reading;
+    return reading;
+  };
+}
+
+/** Reads and decodes all files except the scoring graph and its weights. Small files are read at once. */
 async function readDecoded(
   manifest: Manifest,
-  read: (file: Descriptor) => Promise<Uint8Array<ArrayBuffer>>,
+  { read, piecesOf }: Reading,
   onDirectory: (directory: UserDirectory) => void,
 ): Promise<Decoded> {
   const { catalog, attributes, users, user_values, similarity: similarityFile } = manifest;
-  let largeFiles: Promise<unknown> = Promise.resolve();
-  const decoded = async <Value>(file: Descriptor | null | undefined, decode: (bytes: Uint8Array) => Value) => {
-    if (!file) return null;
-    const reading = file.size <= PIECE_BYTES ? read(file) : largeFiles.then(() => read(file));
-    if (file.size > PIECE_BYTES) largeFiles = reading;
-    return decode(await reading);
-  };
+  const readLarge = oneAfterAnother(piecesOf);
+  const decoded = async <Value>(file: Descriptor | null | undefined, decode: (bytes: Uint8Array) => Value) =>
+    file ? decode(await (isLarge(file) ? readLarge(file) : read(file))) : null;
   const readDirectory = async () => {
     const text = users?.directory_base64;
     const given = text === undefined ? undefined : Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0));
@@ -203,8 +233,8 @@ function checkCounts(manifest: Manifest, found: Decoded): void {
 }
 
 /** Begins to read now. The first call gets what is read, and a later one, after a failure, reads again. */
-function begun(pieces: () => AsyncIterable<Piece>): () => AsyncIterable<Piece> {
-  const iterator = pieces()[Symbol.asyncIterator]();
+function begun(pieces: Pieces): () => AsyncIterable<Piece> {
+  const iterator = pieces[Symbol.asyncIterator]();
   const first = iterator.next();
   first.catch(() => undefined); // thrown to whoever takes it
   let isTaken = false;
@@ -212,7 +242,7 @@ function begun(pieces: () => AsyncIterable<Piece>): () => AsyncIterable<Piece> {
     for (let next = await first; !next.done; next = await iterator.next()) yield next.value;
   }
   return () => {
-    if (isTaken) return pieces();
+    if (isTaken) return pieces;
     isTaken = true;
     return rest();
   };

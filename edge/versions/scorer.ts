@@ -13,7 +13,7 @@ import { env, InferenceSession, Tensor } from "onnxruntime-web/wasm";
 import { assert, FormatError } from "../../shared/assert.ts";
 import { forEachConcurrently } from "../../shared/concurrently.ts";
 import type { History } from "../../shared/snapshot.ts";
-import { PIECE_BYTES, type Piece, wholeOf } from "../reading/artifact-reader.ts";
+import { PIECE_BYTES, type Piece, wholeOf } from "../reading/pieces.ts";
 import { growSparingly } from "./heap-growth.ts";
 import { warmUpGraph } from "./warm-up-graph.ts";
 import { weightPlaces } from "./weights-in-place.ts";

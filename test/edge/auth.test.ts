@@ -130,6 +130,7 @@ test("a damaged record is unavailable, not invalid", async () => {
 const cacheOf = (entries: Map<string, string>): ObjectCache => ({
   read: async (key) => (entries.has(key) ? Uint8Array.from(Buffer.from(entries.get(key)!)) : undefined),
   write: (key, _, bytes) => void entries.set(key, new TextDecoder().decode(bytes)),
+  find: async () => undefined,
   fill: () => {},
   remove: (key) => void entries.delete(key),
 });

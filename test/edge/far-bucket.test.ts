@@ -101,6 +101,16 @@ test("where the cache has nothing, a call makes three trips: key, pointer with m
   await edge.inject(undefined);
 });
 
+test("large weights take no more trips than small ones", async () => {
+  await edge.publish({ modelName: "large", exported: shopModel({ padding: 812_000 }) }); // 26 MB: thirteen pieces
+  await restart();
+  await edge.damageCache({ kind: "error" });
+  await edge.inject({ keys: "", kind: "slow", slowMs: 1000 });
+  expect(await rank(RANK.replace("shop", "large"))).toEqual({ status: 200, items: RIGHT });
+  expect(tripsIn(await edge.reads(), 1000)).toBe(3);
+  await edge.inject(undefined);
+});
+
 test("an isolate that has idled makes the same single trip, and reads the record from the cache", async () => {
   await rank();
   await idle();

@@ -12,7 +12,7 @@ afterAll(() => edge.stop());
 
 const SESSION = { interactions: [{ item_id: "i0" }], limit: 2 };
 const NEAR = ["i1", "i2"];
-/** 26 MB: thirteen reads, eight at a time. */
+/** 26 MB: thirteen pieces of a stream. */
 const large = () => shopModel({ padding: 812_000 });
 const rank = () => edge.call("/v0/models/shop/rank", { body: SESSION });
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -1,5 +1,5 @@
 /** A Worker that shows what the runtime around it does. It uses the edge's scorer, and nothing else of the edge. */
-import { PIECE_BYTES } from "../../edge/reading/artifact-reader.ts";
+import { PIECE_BYTES } from "../../edge/reading/pieces.ts";
 import { heapBytes, openScorer, warmUp } from "../../edge/versions/scorer.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import type { MemoryRequest } from "./probe-run.ts";
