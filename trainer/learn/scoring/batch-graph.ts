@@ -14,7 +14,7 @@ import {
   modelBytes,
   type ValueInfo,
 } from "../numerics/onnx/graph.ts";
-import { int64 } from "../numerics/onnx/graph-shorthand.ts";
+import { float32, int64 } from "../numerics/onnx/graph-shorthand.ts";
 import { DATA_TYPES, text } from "../numerics/onnx/proto.ts";
 import { type ReadGraph, type ReadNode, readGraph } from "../numerics/onnx/read-graph.ts";
 
@@ -118,8 +118,13 @@ export function batchGraph(published: Uint8Array, itemCount: number, count: numb
   const oneRow = (i: number) => op("Reshape", [named("scores", i), constant([1, itemCount])]);
   writer.rename(together.get("scores") ?? rowsOf(each.map(oneRow)), BATCH_SCORES);
   const outputs = [{ name: BATCH_SCORES, type: "float32" as const, dims: [count, itemCount] }];
-  return { inputs: graph.inputs, sharesProduct, graph: writer.build(graph, outputs) };
+  const inputs = graph.inputs.flatMap((name) =>
+    each.map((i) => ({ name: ofHistory(name, i), type: typeOfInput(name), dims: [`L${i}`] })),
+  );
+  return { inputs: graph.inputs, sharesProduct, graph: writer.build(graph, inputs, outputs) };
 }
+
+export type BatchWriter = ReturnType<typeof batchWriter>;
 
 /** Collects the nodes of a graph for many histories. */
 export function batchWriter(count: number) {
@@ -140,6 +145,12 @@ export function batchWriter(count: number) {
       constants.set(name, initializerField(name, int64([values.length], ...values)));
       return name;
     },
+    /** A float32 scalar. */
+    number(value: number) {
+      const name = `batch_number_${value}`;
+      constants.set(name, initializerField(name, float32([], value)));
+      return name;
+    },
     /** Makes this value an output, if no other node needs it. A node that copies it would take a tenth of the time of a run. */
     rename(value: string, output: string): void {
       const at = nodes.findLastIndex(({ outputs }) => outputs[0] === value);
@@ -150,14 +161,12 @@ export function batchWriter(count: number) {
       constants.set(path, externalField(path, path, "float32", dims));
       return path;
     },
-    build: ({ initializers, inputs, domains }: ReadGraph, outputs: readonly ValueInfo[]) =>
+    build: ({ initializers, domains }: ReadGraph, inputs: readonly ValueInfo[], outputs: readonly ValueInfo[]) =>
       modelBytes({
         name: "batch",
         nodes: nodes.map(nodeFields),
         initializers: [...initializers.map(({ raw }) => raw), ...constants.values()],
-        inputs: inputs.flatMap((name) =>
-          each.map((i) => ({ name: ofHistory(name, i), type: typeOfInput(name), dims: [`L${i}`] })),
-        ),
+        inputs,
         outputs,
         domains,
       }),
@@ -165,7 +174,7 @@ export function batchWriter(count: number) {
 }
 
 const ELEMENTWISE: ReadonlySet<string> = new Set(["Cast", "Abs", "Mul"]);
-const typeOfInput = (name: string) => (name === "items" ? ("int32" as const) : ("float32" as const));
+export const typeOfInput = (name: string) => (name === "items" ? ("int32" as const) : ("float32" as const));
 
 export const opNode = (
   type: string,

@@ -2,6 +2,7 @@ import ort from "onnxruntime-node";
 import type { History } from "../../../shared/snapshot.ts";
 import type { ExportedModel } from "../model.ts";
 import { ofHistory } from "./batch-graph.ts";
+import { LENGTHS } from "./joined-histories.ts";
 
 /** Opens a graph for many histories. */
 export function openBatchSession(graph: Uint8Array, weights: ExportedModel["weights"], threads: number) {
@@ -18,11 +19,30 @@ export function openBatchSession(graph: Uint8Array, weights: ExportedModel["weig
 /** The inputs of a run: those of the published graph for each history. */
 export function feedsOf(inputs: readonly string[], histories: readonly History[]): Record<string, ort.Tensor> {
   const feeds: Record<string, ort.Tensor> = {};
-  for (const [i, { items, agesDays }] of histories.entries())
-    for (const name of inputs)
-      feeds[ofHistory(name, i)] =
-        name === "items"
-          ? new ort.Tensor("int32", Int32Array.from(items), [items.length])
-          : new ort.Tensor("float32", Float32Array.from(agesDays), [items.length]);
+  for (const [i, history] of histories.entries())
+    for (const name of inputs) feeds[ofHistory(name, i)] = joinedTensor(name, [history]);
   return feeds;
+}
+
+/** The inputs of a run whose histories are given one after the other, each with its `longest` newest items. */
+export function joinedFeeds(
+  inputs: readonly string[],
+  histories: readonly History[],
+  longest: number,
+): Record<string, ort.Tensor> {
+  const cut = histories.map(({ items, agesDays }) =>
+    items.length > longest ? { items: items.slice(-longest), agesDays: agesDays.slice(-longest) } : { items, agesDays },
+  );
+  const lengths = BigInt64Array.from(cut, ({ items }) => BigInt(items.length));
+  return {
+    ...Object.fromEntries(inputs.map((name) => [name, joinedTensor(name, cut)])),
+    [LENGTHS]: new ort.Tensor("int64", lengths, [histories.length]),
+  };
+}
+
+function joinedTensor(name: string, histories: readonly History[]): ort.Tensor {
+  const all = histories.flatMap(({ items, agesDays }): readonly number[] => (name === "items" ? items : agesDays));
+  return name === "items"
+    ? new ort.Tensor("int32", new Int32Array(all), [all.length])
+    : new ort.Tensor("float32", new Float32Array(all), [all.length]);
 }

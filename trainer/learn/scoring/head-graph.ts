@@ -7,18 +7,26 @@
  */
 
 import type { ExportedModel } from "../model.ts";
-import { DATA_TYPES } from "../numerics/onnx/proto.ts";
 import { type ReadGraph, type ReadNode, readGraph } from "../numerics/onnx/read-graph.ts";
-import { batchWriter, historiesOfRun, ofHistory, opNode } from "./batch-graph.ts";
+import { batchWriter, historiesOfRun, opNode, typeOfInput } from "./batch-graph.ts";
+import { addJoined, addUnitStep, joinHistories, LENGTHS, quantizedRows, unitStep } from "./joined-histories.ts";
 
 /** Items of a group. Fewer make more numbers to read, more make more items to score for each group. */
 export const GROUP_ITEMS = 8;
-/** Groups of a part of the items: the products of a part with 128 histories take 1 MB. */
-const PART_GROUPS = 256;
+/** Groups of a cluster: the largest groups are searched for in the clusters with the largest numbers. */
+export const CLUSTER_GROUPS = 16;
+/** Clusters of a part of the items: the products of a part with 128 histories take 1 MB. */
+const PART_CLUSTERS = 16;
+const PART_GROUPS = PART_CLUSTERS * CLUSTER_GROUPS;
 const PART_ITEMS = PART_GROUPS * GROUP_ITEMS;
 
-/** Float32 outputs: each history's vector [count, width], what multiplies its products [count, 1], and the largest of each group. */
-export const HEAD_OUTPUTS = { rows: "head_rows", units: "head_units", largest: "head_largest" } as const;
+/**
+ * Float32 outputs: each history's vector [count, width], what multiplies its products [count, 1], and the largest product of each
+ * cluster of groups. That of each group is in an output for each part, since the runtime takes as long to join them as for a quarter of
+ * the products.
+ */
+export const HEAD_OUTPUTS = { rows: "head_rows", units: "head_units", clusters: "head_clusters" } as const;
+export const groupsOutput = (part: number): string => `head_groups_${part}`;
 
 /** The vectors of all items. */
 export type ItemRows = {
@@ -33,28 +41,34 @@ export type HeadGraph = {
   readonly graph: Uint8Array;
   /** The items of each part as columns, times their scales. */
   readonly files: ExportedModel["weights"];
+  /** Those of the published graph, each with the items of all histories, one history after the other. LENGTHS comes besides. */
   readonly inputs: readonly string[];
+  /** How many of its newest items a history may have. */
+  readonly longest: number;
   readonly items: ItemRows;
   /** The number of histories. */
   readonly count: number;
-  readonly groupCount: number;
+  /** The number of groups in each part: a multiple of CLUSTER_GROUPS, of which the last ones may have no items. */
+  readonly partGroups: readonly number[];
   /** Whether the output of units is there. */
   readonly hasUnits: boolean;
 };
 
-const groupCountOf = (itemCount: number) => Math.ceil(itemCount / GROUP_ITEMS);
+/** The last part may have fewer clusters. */
+const clustersOf = (part: number, itemCount: number) =>
+  Math.min(PART_CLUSTERS, Math.ceil((itemCount - part * PART_ITEMS) / (CLUSTER_GROUPS * GROUP_ITEMS)));
 
 /**
- * The first item of a group, and how far its GROUP_ITEMS items are apart; those at or after `itemCount` do not exist. They are not
+ * Where the groups of a cluster are: in which part, where the first of them is in it, and how far the others are apart. The items of the
+ * group at `at` of this part are `firstItem + at`, and so on, each `groups` apart; those at or after `itemCount` do not exist. They are not
  * neighbours, because the runtime finds the largest of several rows faster than of neighbours in a row.
  */
-export function firstOfGroup(group: number, itemCount: number) {
-  const part = Math.floor(group / PART_GROUPS);
-  return { first: part * PART_ITEMS + (group % PART_GROUPS), apart: groupsOf(part, itemCount) };
+export function clusterAt(cluster: number, itemCount: number) {
+  const part = Math.floor(cluster / PART_CLUSTERS);
+  const apart = clustersOf(part, itemCount);
+  const groups = CLUSTER_GROUPS * apart;
+  return { part, first: cluster % PART_CLUSTERS, apart, groups, firstItem: part * PART_ITEMS };
 }
-
-const groupsOf = (part: number, itemCount: number) =>
-  Math.min(PART_GROUPS, groupCountOf(itemCount - part * PART_ITEMS));
 
 /** Copies of all items as float32: as rows and as columns, each also in the runtime, and the rows as the model has them. */
 const COPIES = 5;
@@ -64,69 +78,87 @@ const HISTORIES_MAX = 128;
 
 /** Undefined if the graph does not end in the product of a vector with all items, or if the items need more than `bytesMax`. */
 export function headGraph(exported: ExportedModel, itemCount: number, bytesMax: number): HeadGraph | undefined {
-  const graph = readGraph(exported.graph);
+  const graph = withoutCut(readGraph(exported.graph));
   const end = endOf(graph, itemCount);
   if (end === undefined || COPIES * 4 * end.width * itemCount > bytesMax) return undefined;
   const items = itemRows(end, exported, itemCount);
-  const nodes = withLookUp(graph.nodes.slice(0, end.at), end);
-  const count = historiesOfRun(nodes.length, HISTORIES_MAX);
-  const writer = batchWriter(count);
-  const { each, op, constant } = writer;
-  const named = repeatNodes({ ...graph, nodes }, writer);
   const { isBytes } = end;
-  const [left, , unit, itemUnit, zero] = end.node.inputs as [string, string, string, string, string];
-  const float = (name: string) => op("Cast", [name], { to: { int: DATA_TYPES.float32 } });
-  /** [count, n] of what a history has n numbers of. */
-  const together = (names: readonly string[]) =>
-    op("Reshape", [op("Concat", names, { axis: { int: 0 } }), constant([count, -1])]);
-  const scalars = (name: string) => together(each.map((i) => op("Reshape", [named(name, i), constant([1])])));
-  const vectors = together(each.map((i) => named(left, i)));
-  const rows = isBytes ? op("Sub", [float(vectors), float(scalars(zero))]) : vectors;
+  const before = graph.nodes.slice(0, end.at);
+  const unit = unitStep(before, end.vector);
+  const vector = unit?.of ?? end.vector;
+  const histories = joinHistories({ ...graph, nodes: withLookUp(before, end.right.name, vector) }, [ROWS]);
+  const count = historiesOfRun(histories.repeated.size, HISTORIES_MAX);
+  const writer = batchWriter(count);
+  const { op, constant } = writer;
+  const named = addJoined(histories, writer);
+  const vectors = writer.each.map((i) => named(vector, i));
+  const joined = op("Reshape", [op("Concat", vectors, { axis: { int: 0 } }), constant([count, -1])]);
+  const units = unit ? addUnitStep(unit, joined, writer) : joined;
+  const coded = isBytes ? quantizedRows(units, writer) : undefined;
+  const rows = coded?.codes ?? units;
   writer.rename(op("Identity", [rows]), HEAD_OUTPUTS.rows);
-  if (isBytes) writer.rename(op("Mul", [scalars(unit), itemUnit]), HEAD_OUTPUTS.units);
+  if (coded) writer.rename(op("Identity", [coded.units]), HEAD_OUTPUTS.units);
 
   const table = isBytes ? scaledRows(items) : (items.values as Float32Array<ArrayBuffer>);
   writer.external(ROWS, [itemCount, items.width]);
   const files: { path: string; bytes: Uint8Array }[] = [{ path: ROWS, bytes: new Uint8Array(table.buffer) }];
-  const largest: string[] = [];
+  const output = (name: string, size: number) => ({ name, type: "float32" as const, dims: [count, size] });
+  const outputs = [output(HEAD_OUTPUTS.rows, items.width)];
+  const partGroups: number[] = [];
+  const ofClusters: string[] = [];
   for (let part = 0; part * PART_ITEMS < itemCount; part++) {
-    const groups = groupsOf(part, itemCount);
+    const clusters = clustersOf(part, itemCount);
+    const groups = CLUSTER_GROUPS * clusters;
     const columns = columnsOf(items, part * PART_ITEMS, groups * GROUP_ITEMS);
     const path = `head_items_${part}.bin`;
     files.push({ path, bytes: new Uint8Array(columns.buffer) });
     const products = op("MatMul", [rows, writer.external(path, [items.width, groups * GROUP_ITEMS])]);
-    const grouped = op("Reshape", [products, constant([count, GROUP_ITEMS, groups])]);
-    largest.push(op("ReduceMax", [grouped, constant([1])], { keepdims: { int: 0 } }));
+    /** The largest of each column of [size, n]. */
+    const largestOf = (values: string, [size, n]: readonly [number, number]) => {
+      const rowsOfEach = op("Reshape", [values, constant([count, size, n])]);
+      return op("ReduceMax", [rowsOfEach, constant([1])], { keepdims: { int: 0 } });
+    };
+    const ofGroups = largestOf(products, [GROUP_ITEMS, groups]);
+    writer.rename(ofGroups, groupsOutput(part));
+    ofClusters.push(largestOf(groupsOutput(part), [CLUSTER_GROUPS, clusters]));
+    partGroups.push(groups);
+    outputs.push(output(groupsOutput(part), groups));
   }
-  writer.rename(op("Concat", largest, { axis: { int: 1 } }), HEAD_OUTPUTS.largest);
-  const groupCount = groupCountOf(itemCount);
-  const output = (name: string, size: number) => ({ name, type: "float32" as const, dims: [count, size] });
-  const outputs = [output(HEAD_OUTPUTS.rows, items.width), output(HEAD_OUTPUTS.largest, groupCount)];
+  writer.rename(op("Concat", ofClusters, { axis: { int: 1 } }), HEAD_OUTPUTS.clusters);
+  outputs.push(output(HEAD_OUTPUTS.clusters, partGroups.reduce((sum, groups) => sum + groups, 0) / CLUSTER_GROUPS));
   if (isBytes) outputs.push(output(HEAD_OUTPUTS.units, 1));
+  const inputs = [
+    ...graph.inputs.map((name) => ({ name, type: typeOfInput(name), dims: ["L"] })),
+    { name: LENGTHS, type: "int64" as const, dims: [count] },
+  ];
   return {
-    graph: writer.build(graph, outputs),
+    graph: writer.build(graph, inputs, outputs),
     files,
     inputs: graph.inputs,
+    longest: graph.longest,
     items,
     count,
-    groupCount,
+    partGroups,
     hasUnits: isBytes,
   };
 }
 
-/** Adds the nodes of a graph, once for each history unless they are the same for all. Returns a value's name for a history. */
-function repeatNodes(graph: ReadGraph, { each, add }: ReturnType<typeof batchWriter>) {
-  const shared = new Set(["", ROWS, ...graph.initializers.map(({ name }) => name)]);
-  const named = (name: string, i: number) => (shared.has(name) ? name : ofHistory(name, i));
-  for (const node of graph.nodes) {
-    const isShared = node.inputs.every((name) => shared.has(name));
-    if (isShared) for (const name of node.outputs) shared.add(name);
-    for (const i of isShared ? [0] : each) {
-      const inputs = node.inputs.map((name) => named(name, i));
-      add({ ...node, inputs, outputs: node.outputs.map((name) => (name === "" ? "" : named(name, i))) });
-    }
-  }
-  return named;
+/** The graph without the node that takes the newest items of a history, and how many it takes. Callers take these themselves. */
+function withoutCut(graph: ReadGraph): ReadGraph & { readonly longest: number } {
+  const integerOf = (name: string | undefined) =>
+    graph.initializers.find((tensor) => tensor.name === name)?.integers?.[0];
+  const cuts = graph.nodes.filter(({ type, inputs }) => type === "Slice" && graph.inputs.includes(inputs[0]!));
+  const newest = cuts.map(({ inputs: [, begin, end, axis] }) =>
+    integerOf(begin)! < 0 && integerOf(end)! > 1e9 && integerOf(axis) === 0 ? -integerOf(begin)! : undefined,
+  );
+  const [longest] = newest;
+  const isForAll =
+    longest !== undefined && newest.every((count) => count === longest) && cuts.length === graph.inputs.length;
+  if (!isForAll) return { ...graph, longest: Number.POSITIVE_INFINITY };
+  const whole = new Map(cuts.map(({ inputs, outputs }) => [outputs[0]!, inputs[0]!]));
+  const nodes = graph.nodes.filter((node) => !cuts.includes(node));
+  const renamed = (node: ReadNode) => ({ ...node, inputs: node.inputs.map((name) => whole.get(name) ?? name) });
+  return { ...graph, nodes: nodes.map(renamed), longest };
 }
 
 /** The file with all items as rows. */
@@ -139,15 +171,15 @@ const AFTER_LOOK_UP: Readonly<Record<string, readonly string[]>> = {
 const OF_INDICES: ReadonlySet<string> = new Set(["Add", "Mul", "Div", "Mod", "Cast", "Unsqueeze", "Expand"]);
 
 /**
- * The nodes that the end needs, with one node that looks the items of a history up in a table of rows. In the published graph a dozen nodes
- * read them from columns, which takes as long for a history as its part of the product.
+ * The nodes that the value `end` needs, with one node that looks the items of a history up in a table of rows. In the published graph a
+ * dozen nodes read them from columns, which takes as long for a history as its part of the product.
  */
-function withLookUp(nodes: readonly ReadNode[], { right, node: end }: End): ReadNode[] {
+function withLookUp(nodes: readonly ReadNode[], table: string, end: string): ReadNode[] {
   const maker = new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)));
   const replaced = new Map<string, ReadNode>();
   for (const node of nodes) {
     const after = AFTER_LOOK_UP[node.type];
-    if (after === undefined || node.inputs[0] !== right.name) continue;
+    if (after === undefined || node.inputs[0] !== table) continue;
     let value: string | undefined = node.outputs[0];
     for (const type of after) value = nodes.find((next) => next.inputs[0] === value && next.type === type)?.outputs[0];
     let items = node.inputs[1]!;
@@ -155,7 +187,7 @@ function withLookUp(nodes: readonly ReadNode[], { right, node: end }: End): Read
       items = made.inputs[0]!;
     if (value !== undefined) replaced.set(value, opNode("Gather", [ROWS, items], [value], { axis: { int: 0 } }));
   }
-  const needed = new Set<string>(end.inputs);
+  const needed = new Set<string>([end]);
   const kept: ReadNode[] = [];
   for (const node of nodes.toReversed()) {
     if (!node.outputs.some((name) => needed.has(name))) continue;
@@ -169,7 +201,8 @@ function withLookUp(nodes: readonly ReadNode[], { right, node: end }: End): Read
 /** The product with all items, which is the end of a graph. */
 type End = {
   readonly at: number;
-  readonly node: ReadNode;
+  /** What is multiplied with all items, before codes are made of it. */
+  readonly vector: string;
   readonly isBytes: boolean;
   readonly right: Stored;
   readonly width: number;
@@ -184,6 +217,8 @@ function endOf(graph: ReadGraph, itemCount: number): End | undefined {
   const right = node && stored.get(node.inputs[1]!);
   if (right?.path === undefined) return undefined;
   const isBytes = node!.type === "MatMulIntegerToFloat";
+  const coder = isBytes ? graph.nodes.find(({ outputs }) => outputs[0] === node!.inputs[0]) : undefined;
+  if (isBytes && coder?.type !== "DynamicQuantizeLinear") return undefined;
   if (isBytes ? right.dims.length !== 3 : right.dims[1] !== itemCount) return undefined;
   let value = node!.outputs[0]!;
   let scale: Stored | undefined;
@@ -197,7 +232,7 @@ function endOf(graph: ReadGraph, itemCount: number): End | undefined {
     value = outputs[0]!;
   }
   const width = right.dims[isBytes ? 1 : 0]!;
-  return value === "scores" ? { at, node: node!, isBytes, right, width, scale } : undefined;
+  return value === "scores" ? { at, vector: (coder ?? node!).inputs[0]!, isBytes, right, width, scale } : undefined;
 }
 
 /** The code that stands for 0 in a matrix of bytes (byte-matrix.ts). */

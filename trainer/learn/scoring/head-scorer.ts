@@ -7,9 +7,17 @@ import type { History } from "../../../shared/snapshot.ts";
 import { topK } from "../../../shared/top-k.ts";
 import type { ExportedModel } from "../model.ts";
 import { openGemm } from "../numerics/linear-algebra/gemm.ts";
-import { feedsOf, openBatchSession } from "./batch-session.ts";
+import { joinedFeeds, openBatchSession } from "./batch-session.ts";
 import { collectCalls } from "./collect-calls.ts";
-import { firstOfGroup, GROUP_ITEMS, HEAD_OUTPUTS, headGraph, type ItemRows } from "./head-graph.ts";
+import {
+  CLUSTER_GROUPS,
+  clusterAt,
+  GROUP_ITEMS,
+  groupsOutput,
+  HEAD_OUTPUTS,
+  headGraph,
+  type ItemRows,
+} from "./head-graph.ts";
 
 /** What is known of the scores of a history. It may be read until the next histories are scored. */
 export type Head = {
@@ -27,10 +35,10 @@ export type HeadScorer = {
   close(): Promise<void>;
 };
 
-/** Groups that are read before the rest of the list, beyond one for each place: items that the user has seen are the best ones. */
-const GROUPS_MORE = 40;
-/** Part of the groups after which scoring all items is faster. */
-const GROUPS_FRACTION_MAX = 1 / 8;
+/** Clusters that are read before the rest of the list, beyond one for each place: items that the user has seen are the best ones. */
+const CLUSTERS_MORE = 40;
+/** Part of the clusters after which scoring all items is faster. */
+const CLUSTERS_FRACTION_MAX = 1 / 4;
 
 /** Undefined if the model is of another kind, or if its items as numbers need more memory. */
 export async function openHeadScorer(
@@ -40,17 +48,23 @@ export async function openHeadScorer(
 ): Promise<HeadScorer | undefined> {
   const head = headGraph(exported, itemCount, memoryMbMax * 1e6);
   if (head === undefined) return undefined;
-  const { items, count, groupCount, inputs } = head;
+  const { items, count, partGroups, inputs } = head;
+  const clusterCount = partGroups.reduce((sum, groups) => sum + groups, 0) / CLUSTER_GROUPS;
   const session = await openBatchSession(head.graph, [...exported.weights, ...head.files], threads);
   const moments = await momentsOf(items, threads);
   const longest = longestOf(items);
   const tensor = (width: number) => new ort.Tensor("float32", new Float32Array(count * width), [count, width]);
-  const { rows, units, largest } = HEAD_OUTPUTS;
+  const { rows, units, clusters } = HEAD_OUTPUTS;
+  const ofGroups = partGroups.map(tensor);
   const outputs: Record<string, ort.Tensor> = {
     [rows]: tensor(items.width),
-    [largest]: tensor(groupCount),
+    ...Object.fromEntries(ofGroups.map((values, part) => [groupsOutput(part), values])),
+    [clusters]: tensor(clusterCount),
     ...(head.hasUnits && { [units]: tensor(1) }),
   };
+  const groups = ofGroups.map(({ data }) => data as Float32Array);
+  /** The rows as the exact products take them: whole numbers for bytes, which are multiplied faster than mixed numbers. */
+  const exactRows = new (items.values instanceof Int8Array ? Int32Array : Float64Array)(count * items.width);
   const partOf = (name: string, i: number, width: number) =>
     (outputs[name]!.data as Float32Array).subarray(i * width, (i + 1) * width);
   return {
@@ -58,13 +72,15 @@ export async function openHeadScorer(
     headOf: collectCalls(count, async (histories: readonly History[]) => {
       // A run has the same number of histories each time, so the last one fills what is left.
       const filled = Array.from({ length: count }, (_, i) => histories[Math.min(i, histories.length - 1)]!);
-      await session.run(feedsOf(inputs, filled), outputs);
+      await session.run(joinedFeeds(inputs, filled, head.longest), outputs);
+      exactRows.set(outputs[rows]!.data as Float32Array);
       return histories.map((_, i) =>
         headFrom({
           ...{ items, itemCount, moments, longest },
           row: partOf(rows, i, items.width),
+          exactRow: exactRows.subarray(i * items.width, (i + 1) * items.width),
           unit: head.hasUnits ? partOf(units, i, 1)[0]! : undefined,
-          largest: partOf(largest, i, groupCount),
+          ...{ groups, at: i, clusters: partOf(clusters, i, clusterCount) },
         }),
       );
     }),
@@ -77,18 +93,38 @@ type Found = {
   readonly itemCount: number;
   readonly moments: Moments;
   readonly longest: number;
-  /** The vector of the history, what multiplies its products, and the largest product of each group. */
+  /**
+   * The vector of the history, what multiplies its products, the largest products of the groups in each part for all histories, the place
+   * of this one among them, and its largest products of clusters.
+   */
   readonly row: Float32Array;
+  readonly exactRow: Int32Array | Float64Array;
   readonly unit: number | undefined;
-  readonly largest: Float32Array;
+  readonly groups: readonly Float32Array[];
+  readonly at: number;
+  readonly clusters: Float32Array;
 };
 
-function headFrom({ items, itemCount, moments, longest, row, unit, largest }: Found): Head {
+function headFrom({
+  items,
+  itemCount,
+  moments,
+  longest,
+  row,
+  exactRow,
+  unit,
+  groups,
+  at: place,
+  clusters,
+}: Found): Head {
   const { width, values, scales } = items;
   // The products of a run are rounded in another way than scores are: each of `width` additions by half of 2^-23 of the largest product.
   const rounding = (width + 4) * 2 ** -23 * lengthOf(row) * longest;
   const factor = unit ?? 1;
-  const productWith = values instanceof Int8Array ? productOfBytes(row, values) : productOfFloats(row, values);
+  const productWith =
+    exactRow instanceof Int32Array
+      ? (first: number) => wholeProduct(exactRow, values as Int8Array, first)
+      : (first: number) => longProduct(exactRow, values as Float32Array, first);
   /** The score as the published graph computes it: exact for bytes, but for the order of additions for float32. */
   const scoreOf = (item: ItemIndex) => {
     const product = Math.fround(productWith(item * width));
@@ -113,17 +149,31 @@ function headFrom({ items, itemCount, moments, longest, row, unit, largest }: Fo
       scores[at] = score;
       if (best.length === limit) least = scores[limit - 1]!;
     };
-    const groupsMax = Math.max(limit + GROUPS_MORE, GROUPS_FRACTION_MAX * largest.length);
-    for (let read = 0, wanted = limit + GROUPS_MORE; read < largest.length; wanted *= 4) {
-      const groups = topK(largest, Math.min(wanted, largest.length));
-      for (; read < groups.length; read++) {
-        const group = groups[read]!;
-        if (best.length === limit && factor * (largest[group]! + rounding) < least) return best;
-        const { first, apart } = firstOfGroup(group, itemCount);
-        for (let i = 0, item = first; i < GROUP_ITEMS && item < itemCount; i++, item += apart) add(item as ItemIndex);
+    /** Whether no item of groups with this largest product can enter the list. */
+    const isBelow = (largest: number) => best.length === limit && factor * (largest + rounding) < least;
+    /** Scores the items of a cluster's groups that have its largest product, or of the others. */
+    const addGroups = (cluster: number, isLargest: boolean) => {
+      const { part, first, apart, groups: count, firstItem } = clusterAt(cluster, itemCount);
+      const products = groups[part]!;
+      for (let i = 0, group = first; i < CLUSTER_GROUPS; i++, group += apart) {
+        const largest = products[place * count + group]!;
+        if ((largest === clusters[cluster]) !== isLargest || isBelow(largest)) continue;
+        for (let j = 0, item = firstItem + group; j < GROUP_ITEMS && item < itemCount; j++, item += count)
+          add(item as ItemIndex);
       }
-      if (groups.length < Math.min(wanted, largest.length)) return undefined; // some are no numbers
-      if (read > groupsMax && read < largest.length) return undefined;
+    };
+    if (!Number.isFinite(rounding)) return undefined;
+    const clustersMax = Math.max(limit + CLUSTERS_MORE, CLUSTERS_FRACTION_MAX * clusters.length);
+    for (let read = 0, wanted = limit + CLUSTERS_MORE; read < clusters.length; wanted *= 4) {
+      const count = Math.min(wanted, clusters.length);
+      if (read > 0 && count > clustersMax) return undefined;
+      const largest: readonly number[] = topK(clusters, count);
+      const next = largest.slice(read);
+      // The largest groups come first, so that most of the others are below the list then.
+      for (const cluster of next) if (!isBelow(clusters[cluster]!)) addGroups(cluster, true);
+      for (const cluster of next) if (!isBelow(clusters[cluster]!)) addGroups(cluster, false);
+      if (isBelow(clusters[largest.at(-1)!]!)) return best;
+      read = count;
     }
     return best;
   };
@@ -138,12 +188,7 @@ function headFrom({ items, itemCount, moments, longest, row, unit, largest }: Fo
   return { bestOf, scoreOf, scale };
 }
 
-/** The product of a row of whole numbers with as many bytes from a place on. Integers are multiplied faster than mixed numbers. */
-function productOfBytes(row: Float32Array, values: Int8Array): (first: number) => number {
-  const whole = Int32Array.from(row);
-  return (first) => wholeProduct(whole, values, first);
-}
-
+/** The product of a row of whole numbers with as many bytes from a place on. */
 function wholeProduct(row: Int32Array, values: Int8Array, first: number): number {
   const width = row.length;
   let [a, b] = [0, 0];
@@ -157,11 +202,6 @@ function wholeProduct(row: Int32Array, values: Int8Array, first: number): number
 }
 
 /** The product of a row with as many numbers from a place on, in float64. */
-function productOfFloats(row: Float32Array, values: Float32Array): (first: number) => number {
-  const long = Float64Array.from(row);
-  return (first) => longProduct(long, values, first);
-}
-
 function longProduct(row: Float64Array, values: Float32Array, first: number): number {
   const width = row.length;
   let [a, b, c, d] = [0, 0, 0, 0];

@@ -7,7 +7,10 @@ import { topK } from "../../../../shared/top-k.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
 import { AS_SET } from "../../../../trainer/learn/linear/linear-model.ts";
 import type { ExportedModel } from "../../../../trainer/learn/model.ts";
+import { averagesOf } from "../../../../trainer/learn/neural/averages.ts";
 import { appendPooled } from "../../../../trainer/learn/neural/pooled-export.ts";
+import { appendSasrec } from "../../../../trainer/learn/neural/sasrec-export.ts";
+import { freshParameters } from "../../../../trainer/learn/neural/sasrec-parameters.ts";
 import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
 import { openHeadScorer } from "../../../../trainer/learn/scoring/head-scorer.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
@@ -19,7 +22,7 @@ const random = seededRandom(5);
 const WIDTH = 12;
 
 /** A pooled model whose items are drawn from few vectors, so that many have the same score. */
-function alike(itemCount: number, weightBytesMax: number): ExportedModel {
+function alike(itemCount: number, weightBytesMax: number, { ordered = false } = {}): ExportedModel {
   const kinds = Float32Array.from({ length: 40 * WIDTH }, () => random() - 0.5);
   const value = Float32Array.from({ length: itemCount * WIDTH }, (_, at) => {
     const kind = (Math.floor(at / WIDTH) * 7919) % 40;
@@ -30,11 +33,21 @@ function alike(itemCount: number, weightBytesMax: number): ExportedModel {
     ["item_table", { value, dims: [itemCount, WIDTH] }],
     ["projection", { value: identity, dims: [WIDTH, WIDTH] }],
     ["everyone", { value: new Float32Array(WIDTH), dims: [WIDTH] }],
+    ["place_weights", { value: Float32Array.from({ length: 20 }, () => random() - 1), dims: [20] }],
   ]);
-  const shape = { itemCount, width: WIDTH, length: 20, ordered: false };
+  const shape = { itemCount, width: WIDTH, length: 20, ordered };
   const append = (graph: never, items: string, budget: never) =>
     appendPooled(graph, items, { shape, parameters }, budget);
   return exportScores("pooled", itemCount, append as never)({ weightBytesMax });
+}
+
+/** A network with attention, whose nodes are nearly all there for each history. */
+function network(itemCount: number, weightBytesMax: number): ExportedModel {
+  const shape = { itemCount, length: 15, width: 16, blocks: 1, heads: 2 };
+  const parameters = averagesOf(freshParameters(shape, random));
+  return exportScores("sasrec", itemCount, (graph, items, budget) =>
+    appendSasrec(graph, items, { shape, parameters }, budget),
+  )({ weightBytesMax });
 }
 const drawn = (itemCount: number, weightBytesMax: number) =>
   drawnWorld({ label: "drawn", itemCount, userCount: 1, weightBytesMax }).exported;
@@ -46,6 +59,8 @@ const MODELS: Readonly<Record<string, { readonly itemCount: number; readonly exp
   "fewer directions in bytes": { itemCount: 9000, exported: () => drawn(9000, 300_000) },
   "many items in float32": { itemCount: 20_001, exported: () => drawn(20_001, 1e9) },
   "items of the same score in bytes": { itemCount: 5000, exported: () => alike(5000, 150_000) },
+  "weights by place in bytes": { itemCount: 5000, exported: () => alike(5000, 150_000, { ordered: true }) },
+  "attention in bytes": { itemCount: 3000, exported: () => network(3000, 100_000) },
   "items of the same score in float32": { itemCount: 5000, exported: () => alike(5000, 1e9) },
 };
 
@@ -56,7 +71,7 @@ describe.each(Object.entries(MODELS))("%s", (name, { itemCount, exported: make }
     const single = await openScorer(exported, itemCount);
     const heads = (await openHeadScorer(exported, itemCount))!;
     const histories = Array.from({ length: heads.count + 5 }, (_, i): History => {
-      const items = Array.from({ length: 1 + (i % 20) }, () => Math.floor(random() * itemCount) as ItemIndex);
+      const items = Array.from({ length: 1 + (i % 30) }, () => Math.floor(random() * itemCount) as ItemIndex);
       return { items, agesDays: items.map(() => random() * 30) };
     });
     let known = 0;

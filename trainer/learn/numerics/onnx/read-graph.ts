@@ -1,5 +1,6 @@
 /** Reads ONNX models that graph.ts and proto.ts have written, as far as a change of their graphs needs it. */
 import { assert } from "../../../../shared/assert.ts";
+import { DATA_TYPES } from "./proto.ts";
 
 /** A field of a protobuf message: a number, or the bytes of a text or message. */
 type Field = { readonly field: number; readonly number: bigint; readonly bytes: Uint8Array; readonly raw: Uint8Array };
@@ -17,6 +18,8 @@ export type ReadTensor = {
   readonly dims: readonly number[];
   /** The file that has its numbers. Absent: they are in the graph. */
   readonly path: string | undefined;
+  /** Its numbers, if they are int64 and in the graph. */
+  readonly integers: readonly number[] | undefined;
   readonly raw: Uint8Array;
 };
 
@@ -48,7 +51,10 @@ export function readGraph(model: Uint8Array): ReadGraph {
         const dims = tensor.filter(({ field }) => field === 1).map(({ number }) => Number(number));
         const location = tensor.find(({ field }) => field === 13);
         const path = location && texts(fieldsOf(location.bytes), 2)[0];
-        return { name: texts(tensor, 8)[0]!, dims, path, raw };
+        const isIntegers = tensor.some(({ field, number }) => field === 2 && Number(number) === DATA_TYPES.int64);
+        const data = isIntegers ? tensor.find(({ field }) => field === 9)?.bytes.slice() : undefined;
+        const integers = data && Array.from(new BigInt64Array(data.buffer), Number);
+        return { name: texts(tensor, 8)[0]!, dims, path, integers, raw };
       }),
     inputs: graph.filter(({ field }) => field === 11).map(({ bytes }) => texts(fieldsOf(bytes), 1)[0]!),
     domains: fields
