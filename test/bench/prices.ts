@@ -14,6 +14,11 @@ export const PRICES = {
     perMillionRowsWritten: 1,
     perMillionRowsRead: 0.001,
   },
+  /**
+   * BigQuery in the multi-region US (cloud.google.com/bigquery/pricing): on demand, without the first TiB of a month, or by slots of the
+   * edition Enterprise without commitment. Reading a query's result through the Storage Read API is free, since it is a temporary table.
+   */
+  warehouse: { perTebibyteRead: 6.25, perSlotHour: 0.06 },
   /** Per million recommendations, without training and storage, for large and small volumes. */
   hosted: [
     { name: "amazon_personalize_and_its_like", from: 50, to: 140 },

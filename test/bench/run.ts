@@ -36,6 +36,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   postgres: async () => (await import("./postgres.ts")).postgres,
   pushdown: async () => (await import("./pushdown.ts")).pushdown,
   bigquery: async () => (await import("./bigquery.ts")).bigquery,
+  warehouse: async () => (await import("./warehouse.ts")).warehouse,
   scale: async () => (await import("./scale.ts")).scale,
   records: async () => (await import("./records.ts")).records,
   "training-neural": async () => (await import("./training-neural.ts")).trainingNeural,

@@ -7,12 +7,12 @@ import type { SourceRows } from "../connectors/connector.ts";
 import { checkRows, ROWS_LEFT_OUT, rejectedWarnings } from "../dataset/checks.ts";
 import { interactionsThatFit } from "../dataset/memory-budget.ts";
 import { openStagingOf, type ReadDataset, type ReadDatasetOptions } from "../dataset/read-dataset.ts";
-import { runStaged, type StagedTable, type Staging, stageRows, stageTexts } from "../dataset/staging.ts";
+import { appendRows, runStaged, type StagedTable, type Staging, stageRows, stageTexts } from "../dataset/staging.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
 import { countByReason, countRejected } from "../rules/reject-reasons.ts";
 import { spoolUsers, type UserSpool } from "../spool/spool-users.ts";
 import { NEWEST_PER_USER, readSample } from "./read-sample.ts";
-import { ACCEPTED } from "./relation.ts";
+import { ACCEPTED, type Facts, slicesOf } from "./relation.ts";
 import { type SourceQuery, type SourceTable, sourceTable } from "./source-table.ts";
 import { openRelation, type PushedSource, readRejected, readTimes, readTotals, type Totals } from "./source-totals.ts";
 
@@ -48,7 +48,7 @@ export async function readPushedDown(
   const sample = await readSample(spec, { source, totals }, options);
   const { dataset } = sample;
   const events = await joinedSource(spec, source, options);
-  const spool = await spoolAllUsers({ source, events }, dataset.itemIds, options);
+  const spool = await spoolAllUsers({ source, events, rows: totals.interactions }, dataset.itemIds, options);
   const warnings = [
     pushedWarning(spec, { query: interactions.query, totals, sample, spool }, options),
     ...(note === undefined ? [] : [note]),
@@ -92,9 +92,16 @@ async function openSource({ query, connector }: InteractionSource, { signal }: P
   return { source: { ...source, table: { ...table, unit, rules: { ...table.rules, time: rule } } }, note };
 }
 
+type AllUsers = {
+  readonly source: PushedSource;
+  readonly events: PushedSource | undefined;
+  /** The number of interactions of the source. */
+  readonly rows: number;
+};
+
 /** Writes the history of every user to the trainer's disk, sorted by hash. */
 async function spoolAllUsers(
-  { source, events }: { readonly source: PushedSource; readonly events: PushedSource | undefined },
+  { source, events, rows }: AllUsers,
   itemIds: PackedStrings,
   options: PushDownOptions,
 ): Promise<UserSpool> {
@@ -102,20 +109,22 @@ async function spoolAllUsers(
   const staging = await openStagingOf(options);
   try {
     await stageTexts(staging, { name: "items", column: "text" }, textsOf(itemIds));
-    const relation = {
-      kind: "records",
-      of: ACCEPTED,
-      saltHex: Buffer.from(salt).toString("hex"),
-      erasedSalt: erased?.salt ?? null,
-    } as const;
-    const records = await openRelation(source, relation);
-    const report = (detail: string) => (rows: number) => progress({ detail, rows });
-    const reading = report("reading what every user has seen");
-    const table = await stageRows(staging, { name: "record_rows", source: records }, reading);
-    if (events) await appendRecords(staging, table, await openRelation(events, relation));
+    const records = (of: Facts) =>
+      ({ kind: "records", of, saltHex: Buffer.from(salt).toString("hex"), erasedSalt: erased?.salt ?? null }) as const;
+    const slices = slicesOf(ACCEPTED, Math.ceil(rows / (source.table.dialect.recordRowsMax ?? rows)));
+    let table: StagedTable | undefined;
+    let before = 0;
+    for (const slice of slices) {
+      const found = { name: "record_rows", source: await openRelation(source, records(slice)) };
+      const detail = "reading what every user has seen";
+      const report = (read: number) => progress({ detail, rows: before + read });
+      table = await (table ? appendRows : stageRows)(staging, found, report);
+      before += table.rows;
+    }
+    if (events) await appendRecords(staging, table!, await openRelation(events, records(ACCEPTED)));
     const path = join(workDirectory, "users.spool");
-    const sorting = { path, erased, progress: report("sorting what every user has seen") };
-    const userCount = await spoolUsers(staging, table, sorting);
+    const sorted = (count: number) => progress({ detail: "sorting what every user has seen", rows: count });
+    const userCount = await spoolUsers(staging, table!, { path, erased, progress: sorted });
     return { path, salt, userCount, itemIds };
   } finally {
     await staging.close();

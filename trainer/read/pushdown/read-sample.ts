@@ -2,7 +2,7 @@ import type { ModelSpec } from "../../../shared/model-spec.ts";
 import { hasCode } from "../../stage/stage-error.ts";
 import { interactionsThatFit } from "../dataset/memory-budget.ts";
 import { type ReadDataset, type ReadDatasetOptions, readDataset } from "../dataset/read-dataset.ts";
-import { ACCEPTED, DISTINCT, type Facts, relationSql } from "./relation.ts";
+import { ACCEPTED, DISTINCT, type Facts, hashAt, relationSql } from "./relation.ts";
 import type { PushedSource, Totals } from "./source-totals.ts";
 
 /** The default capacity of a user's record. */
@@ -41,9 +41,7 @@ export async function readSample(
 export function sampleOf(fraction: number): Facts {
   const all = { kind: "newest", of: DISTINCT, perUser: NEWEST_PER_USER } as const;
   if (fraction >= 1) return all;
-  const below = Math.max(1, Math.floor(fraction * 2 ** 32))
-    .toString(16)
-    .padStart(8, "0");
+  const below = hashAt(Math.max(2 ** -32, fraction));
   return { ...all, of: { kind: "sampled", of: DISTINCT, below } };
 }
 

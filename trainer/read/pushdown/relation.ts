@@ -15,14 +15,31 @@ export type Facts =
   | { readonly kind: "accepted" }
   /** One row for each user, item and second, with the strongest label, in the session with the smallest name. */
   | { readonly kind: "distinct"; readonly of: Facts }
-  /** Rows of the users whose MD5 begins below eight hex digits: 80000000 is always the same half of the users. */
-  | { readonly kind: "sampled"; readonly of: Facts; readonly below: string }
+  /** Rows of the users whose MD5 begins at `from` or above, and below `below`: 80000000 is always the same half of the users. */
+  | { readonly kind: "sampled"; readonly of: Facts; readonly from?: string; readonly below?: string }
   /** Each user's newest rows; rows of the same second are ordered by tieHash. */
   | { readonly kind: "newest"; readonly of: Facts; readonly perUser: number };
 
 export const ACCEPTED: Facts = { kind: "accepted" };
 /** The interactions of a dataset. */
 export const DISTINCT: Facts = { kind: "distinct", of: ACCEPTED };
+
+/** Eight hex digits of a fraction of all hashes, from 0 to below 1. */
+export const hashAt = (fraction: number): string =>
+  Math.floor(fraction * 2 ** 32)
+    .toString(16)
+    .padStart(8, "0");
+
+/** The facts in slices of about as many users each. */
+export function slicesOf(facts: Facts, count: number): Facts[] {
+  if (count <= 1) return [facts];
+  return Array.from({ length: count }, (_, i) => ({
+    kind: "sampled",
+    of: facts,
+    ...(i > 0 && { from: hashAt(i / count) }),
+    ...(i < count - 1 && { below: hashAt((i + 1) / count) }),
+  }));
+}
 
 export type Relation =
   /** reason (NULL: accepted), row_count */
@@ -86,7 +103,11 @@ function factsSql(facts: Facts, table: SourceTable): string {
     case "sampled": {
       const { dialect } = table;
       const hash = dialect.byCodePoint(dialect.md5(textOf("user", table)));
-      return `SELECT ${columns} FROM (${factsSql(facts.of, table)}) AS facts WHERE ${hash} < '${facts.below}'`;
+      const bounds = [
+        ...(facts.from === undefined ? [] : [`${hash} >= '${facts.from}'`]),
+        ...(facts.below === undefined ? [] : [`${hash} < '${facts.below}'`]),
+      ];
+      return `SELECT ${columns} FROM (${factsSql(facts.of, table)}) AS facts WHERE ${bounds.join(" AND ")}`;
     }
     case "newest":
       return `SELECT ${columns} FROM (SELECT ${columns},

@@ -21,6 +21,8 @@ const digits = (integer: string) => `CAST(${integer} AS STRING)`;
 /** GoogleSQL. Types are those that the connector gives a column (connectors/bigquery/columns.ts). */
 export const BIGQUERY: Dialect = {
   name: "BigQuery",
+  // A result that is not written to a table of the customer has at most 10 GB, compressed. A row of records is 70 bytes and the item's id.
+  recordRowsMax: 100_000_000,
   identifier: quoted,
   arrivesAsCast: ({ native }) => native === undefined || CAST_ALIKE.has(native),
   id,

@@ -51,6 +51,8 @@ export type LabelRule = {
  */
 export type Dialect = {
   readonly name: string;
+  /** The largest number of rows of the relation `records` in one result; absent: there is no limit. */
+  readonly recordRowsMax?: number;
   identifier(name: string): string;
   /** Whether the connector fetches the column's values as the store's own casts write them. */
   arrivesAsCast(column: SourceColumn): boolean;

@@ -5,7 +5,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect } from "../../../../trainer/read/connectors/connect.ts";
 import type { Connector } from "../../../../trainer/read/connectors/connector.ts";
 import { type PushDownOptions, readPushedDown } from "../../../../trainer/read/pushdown/read-pushed-down.ts";
+import type { Dialect } from "../../../../trainer/read/rules/dialect.ts";
 import { DUCKDB } from "../../../../trainer/read/rules/duckdb-dialect.ts";
+import { readSpool } from "../../../../trainer/read/spool/user-spool.ts";
 import { schemaOf } from "../../../fixtures/pushdown-stores.ts";
 import { fileSettings } from "../../../fixtures/real-data.ts";
 import { connectMemory } from "../../../fixtures/rows-memory.ts";
@@ -21,9 +23,10 @@ type ReadOptions = Partial<PushDownOptions> & {
   /** The query of items. */
   readonly items?: string;
   readonly store?: Connector;
+  readonly dialect?: Dialect;
 };
 
-async function read(query: string, { items, store = connector, ...options }: ReadOptions = {}) {
+async function read(query: string, { items, store = connector, dialect = DUCKDB, ...options }: ReadOptions = {}) {
   const workDirectory = await mkdtemp(join(tmpdir(), "pushed-down-"));
   const { signal = new AbortController().signal } = options;
   const schema = schemaOf({ type: "Binary", name: "l" }, query);
@@ -34,7 +37,7 @@ async function read(query: string, { items, store = connector, ...options }: Rea
     train_schedule: "@once",
   };
   const { columns: available } = await store.inspect(query, signal);
-  const asked = { query: { dialect: DUCKDB, query, available, schema, nowSeconds: NOW_MS / 1000 }, connector: store };
+  const asked = { query: { dialect, query, available, schema, nowSeconds: NOW_MS / 1000 }, connector: store };
   try {
     const found = await readPushedDown(spec, asked, {
       context: { customer: "t", settings: fileSettings([], workDirectory) },
@@ -48,7 +51,8 @@ async function read(query: string, { items, store = connector, ...options }: Rea
       salt: new Uint8Array(16),
       ...options,
     });
-    return { ...found, left: await readdir(workDirectory) };
+    const users = (await Array.fromAsync(readSpool(found.spool.path))).flat();
+    return { ...found, users, left: await readdir(workDirectory) };
   } finally {
     const left = await readdir(workDirectory);
     await rm(workDirectory, { recursive: true });
@@ -70,6 +74,24 @@ test("the record says how many rows there are, and how many were read", async ()
       "the catalog has every item, and all 211 users are shown only items that they have not seen",
   );
   expect([spool.userCount, left]).toEqual([211, ["users.spool"]]);
+});
+
+test("a store whose results are limited gives the records in slices of the users", async () => {
+  const statements: string[] = [];
+  const store: Connector = {
+    ...connector,
+    read: (sql, options) => {
+      if (sql.includes("user_hash")) statements.push(sql);
+      return connector.read(sql, options);
+    },
+  };
+  const [whole, sliced] = [
+    await read(rows(2110), { store }),
+    await read(rows(2110), { store, dialect: { ...DUCKDB, recordRowsMax: 900 } }),
+  ];
+  expect(statements).toHaveLength(1 + 3);
+  expect(sliced.users).toEqual(whole.users);
+  expect(sliced.users).toHaveLength(211);
 });
 
 test("every item of the catalog has its attributes, also without interactions", async () => {
