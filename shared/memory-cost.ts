@@ -63,8 +63,19 @@ export function memoryCostOf(manifest: Manifest): MemoryCost {
   };
 }
 
-/** The smallest memory budget, in bytes, with which an edge can serve the version. */
-export function leastMemoryBytes(manifest: Manifest): number {
-  const { heapBytes, scriptBytes } = memoryCostOf(manifest);
-  return RUNTIME_HEAP_BYTES + heapBytes + scriptBytes;
+/** Limit on the memory of a version's changed items: a copy of every column, the order of the ids, and a bit for each hidden item. */
+export const changedItemsBytes = ({ attributes, item_count }: Pick<Manifest, "attributes" | "item_count">): number =>
+  Math.ceil((attributes?.size ?? 0) + (4 + 1 / 8) * item_count);
+
+/**
+ * The smallest memory budget, in bytes, with which an edge can serve versions at the same time.
+ *
+ * @param haveChanges Whether the customer has changed items since a training. Each version then has changed items of its own.
+ */
+export function leastMemoryBytes(manifests: readonly Manifest[], haveChanges = false): number {
+  const bytes = manifests.map((manifest) => {
+    const { heapBytes, scriptBytes } = memoryCostOf(manifest);
+    return heapBytes + scriptBytes + (haveChanges ? changedItemsBytes(manifest) : 0);
+  });
+  return RUNTIME_HEAP_BYTES + sum(bytes);
 }

@@ -65,5 +65,6 @@ export function targetOf(target: LiveVersion, { version }: Choice): LiveVersion 
   const arms = [experiment, canary, holdout].flatMap((running) => running?.arms ?? []);
   if (arms.length === 0) return target;
   const serving = new Set([live, ...arms.flatMap((arm) => arm.version ?? [])].map(({ version }) => version));
-  return { ...target, live: version ?? live, serving };
+  const standIn = version && version.version !== live.version ? live.version : undefined;
+  return { ...target, live: version ?? live, serving, standIn };
 }

@@ -16,6 +16,8 @@ export type ModelVersion = NamedModel & {
   readonly live: Live;
   /** The versions that serve at the same time, because an experiment compares them. Absent: only this one. */
   readonly serving?: ReadonlySet<string> | undefined;
+  /** Only for an arm's version: the live version, which an arm never evicts, and which serves in its place if both do not fit. */
+  readonly standIn?: string | undefined;
   /** The manifest's text, if the pointer was just read and has it. Its digest is not checked. */
   readonly manifestJson?: string | undefined;
 };

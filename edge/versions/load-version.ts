@@ -81,10 +81,10 @@ export async function loadVersion(
   const piecesOf = (file: Descriptor) => reader.pieces(keyOf(file), file, passing);
   const files = model.weights.map(({ file }) => file);
   const isBegun = readBesideGraph(files, weightBytes <= passing);
-  const second = files.filter(isLarge)[1];
+  const openedAhead = new Set(files.filter(isLarge).slice(1, OPEN_FILES));
   const weights = model.weights.map(({ path, file }) => {
     const pieces = piecesOf(file);
-    if (file === second) pieces.open();
+    if (openedAhead.has(file)) pieces.open();
     return { path, size: file.size, pieces: isBegun.has(file) ? begun(pieces) : () => pieces };
   });
   const [opening, decoding] = await Promise.allSettled([
@@ -129,8 +129,8 @@ type Reading = {
   readonly piecesOf: (file: Descriptor) => Pieces;
 };
 
-/** Large files that are open at a time, of which one is read. */
-const OPEN_FILES = 2;
+/** Large weights, and large other files, that are open at a time. One of each is read. */
+const OPEN_FILES = 4;
 
 /** Reads large files one after another, since the pieces of several would not fit into memory. The next one is open already. */
 function oneAfterAnother(piecesOf: Reading["piecesOf"]): Reading["read"] {

@@ -15,17 +15,18 @@ export type VersionMemory = {
   /** Leases exactly this version; undefined if it is not in memory. */
   lease(target: LiveVersion, access: RequestAccess): VersionLease | undefined;
   /**
-   * Leases another version of the same model that was live within the last `withinMs`. Versions of a deleted model of that name are
-   * retired.
+   * Leases another version of the same model that was live within the last `withinMs`, first of all the stand-in. Versions of a deleted
+   * model of that name are retired.
    */
   leaseOther(target: ModelVersion, access: RequestAccess, withinMs?: number): VersionLease | undefined;
   /**
    * Evicts the least recently used versions until `cost` fits into the budget and, together with the temporary memory of the load, into
    * an isolate. An older version of the same model goes last. If only that version is in the way and it is always in use, it is paused:
-   * no new call leases it, so that it can be evicted.
+   * no new call leases it, so that it can be evicted. The version of an arm takes no memory of other versions of its model.
    *
    * @returns a function that ends the reservation.
-   * @throws FormatError for a version that can never fit; Problem overloaded if all other versions stay in use for too long.
+   * @throws FormatError for a version that can never fit; Problem overloaded if all other versions stay in use for too long, or if an arm's
+   *   version does not fit beside the others of its model.
    */
   reserve(target: ModelVersion, cost: MemoryCost, access: RequestAccess): Promise<() => void>;
   /**
@@ -94,7 +95,8 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number, chan
   /** Evicts idle versions until `more` fits. Returns whether it fits now. */
   const trim = (more: MemoryCost, target: ModelVersion, access: RequestAccess): boolean => {
     while (!fits(bytesOf(more), more.loadingBytes, access.nowMs())) {
-      const victim = leastRecent(idle(access.nowMs()), target);
+      const evictable = idle(access.nowMs()).filter(([, entry]) => !servesBeside(target, entry));
+      const victim = leastRecent(evictable, target);
       if (!victim || versionKey(victim[1].loaded.target) === versionKey(target)) return false;
       evict(...victim, access);
     }
@@ -116,7 +118,7 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number, chan
     leaseOther(target, access, withinMs = Infinity) {
       const isOfDeletedModel = ({ loaded }: Entry) => !areOfOneModel(loaded.target.live, target.live);
       retire(versionsOf(target).filter(isOfDeletedModel), access);
-      const entry = latestUsed(versionsOf(target), access.nowMs(), withinMs);
+      const entry = latestUsed(versionsOf(target), target, { nowMs: access.nowMs(), withinMs });
       return entry && leaseEntry(entry, access);
     },
     retireModel: (model, access) => retire(versionsOf(model), access),
@@ -128,14 +130,14 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number, chan
         // Nothing is left to evict: the excess is the heap's growth, which never shrinks, or the load's temporary memory.
         if (entries.size + reservations.size === 0) break;
         const [nowMs, older] = [access.nowMs(), versionsOf(target)];
+        const isAlone = entries.size + reservations.size === older.length;
+        if (isAlone && older.every((entry) => servesBeside(target, entry))) throw noRoomForArm();
         if (nowMs > beganMs + WAIT_MS) {
           paused.resume();
           throw noMemory();
         }
-        const wouldFit =
-          entries.size + reservations.size === older.length ||
-          fits(bytes - totalBytes(older), cost.loadingBytes, nowMs);
-        if (wouldFit && nowMs > beganMs + PAUSE_AFTER_MS) paused.add(older);
+        const wouldFit = isAlone || fits(bytes - totalBytes(older), cost.loadingBytes, nowMs);
+        if (wouldFit && target.standIn === undefined && nowMs > beganMs + PAUSE_AFTER_MS) paused.add(older);
         await sleep(POLL_MS);
       }
       const reservation = { cost, untilMs: access.nowMs() + RESERVATION_MS };
@@ -157,6 +159,13 @@ export function versionMemory(budgetBytes: number, heapBytes: () => number, chan
     versions: () => [...entries.keys()],
   };
 }
+
+/** Whether an entry serves together with a target that is an arm's version, which takes no memory of it. */
+const servesBeside = (target: ModelVersion, { loaded }: Entry): boolean =>
+  target.standIn !== undefined &&
+  modelKey(loaded.target) === modelKey(target) &&
+  loaded.target.live.version !== target.live.version &&
+  target.serving?.has(loaded.target.live.version) === true;
 
 /** The entry of a version that is live, perhaps again, after a roll-back. */
 function confirmed(entry: Entry | undefined, { confirmedMs }: LiveVersion): Entry | undefined {
@@ -191,10 +200,15 @@ function pausedVersions() {
   };
 }
 
-/** The version that was used last among those that may be leased and were live within the last `withinMs`. */
-function latestUsed(versions: readonly Entry[], nowMs: number, withinMs: number): Entry | undefined {
+/** Among versions that may be leased and were live within the last `withinMs`, the target's stand-in, else the one that was used last. */
+function latestUsed(
+  versions: readonly Entry[],
+  { standIn }: ModelVersion,
+  { nowMs, withinMs }: { readonly nowMs: number; readonly withinMs: number },
+): Entry | undefined {
   const isUsable = (entry: Entry) => !entry.isRetired && confirmedAgoMs(entry, nowMs) <= withinMs;
-  return versions.filter(isUsable).sort((a, b) => b.lastUsedMs - a.lastUsedMs)[0];
+  const isStandIn = ({ loaded }: Entry) => Number(loaded.target.live.version === standIn);
+  return versions.filter(isUsable).sort((a, b) => isStandIn(b) - isStandIn(a) || b.lastUsedMs - a.lastUsedMs)[0];
 }
 
 /** Time since the version is known to have been live. A time in the future, after the clock was set back, counts as one in the past. */
@@ -262,6 +276,13 @@ export const versionKey = (target: ModelVersion) => `${modelKey(target)}/${targe
 const tooLarge = (bytes: number, budgetBytes: number) =>
   new FormatError(
     `the version needs ${bytes} bytes of memory besides the runtime's ${RUNTIME_HEAP_BYTES}; the budget is ${budgetBytes}`,
+  );
+
+const noRoomForArm = () =>
+  new Problem(
+    "overloaded",
+    "The version of an experiment, canary or holdout does not fit into CACHE_MEGABYTES beside the live one.",
+    { retryAfterSeconds: 1 },
   );
 
 const noMemory = () =>

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Manifest } from "../../shared/manifest.ts";
-import { leastMemoryBytes, memoryCostOf, RUNTIME_HEAP_BYTES } from "../../shared/memory-cost.ts";
+import { changedItemsBytes, leastMemoryBytes, memoryCostOf, RUNTIME_HEAP_BYTES } from "../../shared/memory-cost.ts";
 
 const MB = 2 ** 20;
 
@@ -16,7 +16,10 @@ test("a version needs memory for its weights once, its graph, a run and its deco
   } as unknown as Manifest;
   const cost = { heapBytes: 3 * MB + 3500 + 1200, scriptBytes: 6550, loadingBytes: 3 * MB };
   expect(memoryCostOf(manifest)).toEqual(cost);
-  expect(leastMemoryBytes(manifest)).toBe(RUNTIME_HEAP_BYTES + cost.heapBytes + cost.scriptBytes);
+  const own = cost.heapBytes + cost.scriptBytes;
+  expect(leastMemoryBytes([manifest])).toBe(RUNTIME_HEAP_BYTES + own);
+  expect(changedItemsBytes(manifest)).toBe(400 + 413); // every column, and 4 1/8 bytes an item
+  expect(leastMemoryBytes([manifest, manifest], true)).toBe(RUNTIME_HEAP_BYTES + 2 * (own + 813));
 });
 
 test("absent files need no memory", () => {

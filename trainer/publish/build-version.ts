@@ -51,6 +51,8 @@ export type VersionInput = ItemColumns & {
    * trending ones or no items that are chosen together, and such lists contain more popular or similar items. Absent: no limit.
    */
   readonly edgeMemoryBytes?: number;
+  /** Whether the customer has changed items since a training, which takes memory too. */
+  readonly haveChanges?: boolean;
   /** Changes of items' values before this time, in epoch seconds, do not hold in the version. Absent: all hold. */
   readonly changesFrom?: number | undefined;
   /** Present for a model that learns from sessions. */
@@ -120,7 +122,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   ) => {
     const file = await versionFile(bytes, mediaType);
     const larger = checkManifest({ ...manifest, [name]: file.descriptor });
-    if (leastMemoryBytes(larger) > (input.edgeMemoryBytes ?? Number.POSITIVE_INFINITY)) return;
+    if (leastMemoryBytes([larger], input.haveChanges) > (input.edgeMemoryBytes ?? Number.POSITIVE_INFINITY)) return;
     add(file);
     manifest = larger;
   };

@@ -34,6 +34,7 @@ import type { StageReporter } from "../stage/stage-reporter.ts";
 import type { ModelRef } from "../store/live-pointer-swap.ts";
 import type { ObjectStore } from "../store/object-store.ts";
 import { publish } from "../store/publish.ts";
+import { hasChangedItems } from "../store/serving-memory.ts";
 import { sweep } from "../store/sweep.ts";
 import type { BuiltVersion } from "../store/version-files.ts";
 import { freeMemory } from "./free-memory.ts";
@@ -247,6 +248,7 @@ type FinalModel = { readonly data: RunData; readonly selection: ChosenModel; rea
 /** The files of the version, checked to fit into an edge's memory. */
 export async function buildFinal({ job, deps, model, salt }: Run, { data, selection, final }: FinalModel) {
   const { workDirectory, edgeMemoryBytes } = job.settings;
+  const haveChanges = await hasChangedItems(deps.store, model);
   const built = await buildVersion({
     ...model,
     ...itemColumns(job.spec),
@@ -261,10 +263,11 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
     events: data.events && { meanings: data.events.meanings, learnt: data.events.marks },
     workDirectory,
     edgeMemoryBytes,
+    haveChanges,
     signal: deps.signal,
     progress: (fraction) => deps.report.progress({ fraction: fraction / 2, detail: "writing user records" }),
   });
-  checkServable(built.manifest, edgeMemoryBytes);
+  checkServable(built.manifest, edgeMemoryBytes, haveChanges);
   return built;
 }
 
@@ -304,6 +307,7 @@ export function upload(
     lists: encodeDetail(selection.detail),
     replay: selection.replay,
     ownsLease: deps.ownsLease,
+    edgeMemoryBytes: settings.edgeMemoryBytes,
     canary: spec.canary && { ...spec.canary, edgeMemoryBytes: settings.edgeMemoryBytes },
   });
 }

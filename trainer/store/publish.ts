@@ -31,6 +31,8 @@ export type PublishContext = {
   readonly progress: (fraction: number, detail: string) => void;
   /** True while this run owns the model's lease. Absent: there is no other trainer. */
   readonly ownsLease?: (() => Promise<boolean>) | undefined;
+  /** Memory of an isolate for versions. With it, a version that does not fit beside those of an experiment or a holdout is refused. */
+  readonly edgeMemoryBytes?: number;
   /** The version serves a share of the users first, unless it is the model's first one. Absent: it goes live at once. */
   readonly canary?: (Canary & { readonly edgeMemoryBytes: number }) | undefined;
 };
@@ -41,7 +43,7 @@ export type PublishContext = {
  * @param report The evaluation report, as JSON bytes.
  * @returns What became of the canary. Undefined: the version is live, without one.
  * @throws StageError `model_deleted` when the model has a tombstone or no pointer, `run_superseded` when the run has lost its
- *   lease, `store_unavailable` when the store fails.
+ *   lease, `store_unavailable` when the store fails, `version_too_large` when an edge cannot hold it beside the other versions that serve.
  */
 export async function publish(
   built: BuiltVersion,
@@ -117,9 +119,27 @@ async function swapLive(
     state = begun?.state;
     if (begun?.pointer) return begun.pointer;
     const updated_at = new Date(nowMs()).toISOString();
-    return { format: 1, status: "ACTIVE", live, ...keptBy(current), manifest_json, updated_at };
+    const pointer: LivePointer = { format: 1, status: "ACTIVE", live, ...keptBy(current), manifest_json, updated_at };
+    await requireRoom(store, model, servingVersions(pointer), context.edgeMemoryBytes);
+    return pointer;
   });
   return state;
+}
+
+/** Throws StageError version_too_large if an edge cannot hold all versions that would serve. */
+async function requireRoom(
+  store: ObjectStore,
+  model: ModelRef,
+  versions: readonly string[],
+  edgeMemoryBytes = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const fault = await memoryFault(store, model, versions, edgeMemoryBytes);
+  if (fault === undefined) return;
+  throw new StageError(
+    "deploying",
+    "version_too_large",
+    `The new version does not fit beside those of the experiment or the holdout, which go on with the version before. ${fault}`,
+  );
 }
 
 function knownCanary({ canary, next_canary }: LivePointer, version: string): CanaryState | undefined {

@@ -317,3 +317,41 @@ test("if only the heap growth is over the budget, the load goes on", async () =>
 test("keys contain customer, model and version", () => {
   expect(versionKey(liveVersion("shop", "v1"))).toBe("acme/shop/v1");
 });
+
+const arm = (version: string) => ({
+  ...liveVersion("shop", version),
+  serving: new Set(["v1", "v2", "v3"]),
+  standIn: "v1",
+});
+test("an arm's version takes no memory of the other versions of its model, and the live one serves in its place", async () => {
+  const memory = memoryOf(10);
+  await put(memory, "shop", "v1", 6);
+  await expect(memory.reserve(arm("v2"), cost(6), access)).rejects.toMatchObject({ code: "overloaded" });
+  expect(names(memory)).toEqual(["shop v1"]);
+  expect(memory.leaseOther(arm("v2"), access)?.loaded.target.live.version).toBe("v1");
+});
+test("an arm's version evicts versions of other models, and those that do not serve any more", async () => {
+  const memory = memoryOf(12);
+  await put(memory, "other", "v1", 4);
+  await put(memory, "shop", "v0", 4);
+  const release = await memory.reserve(arm("v2"), cost(12), access);
+  expect(names(memory)).toEqual([]);
+  release();
+});
+test("the live version evicts that of an arm", async () => {
+  const memory = memoryOf(10);
+  await put(memory, "shop", "v2", 6);
+  await memory.reserve({ ...liveVersion("shop", "v1"), serving: arm("v2").serving }, cost(6), access);
+  expect(names(memory)).toEqual([]);
+});
+test("of several versions, the live one stands in for an arm, also if another was used later", async () => {
+  const memory = memoryOf(20);
+  const { serving } = arm("v2");
+  for (const version of ["v1", "v2"]) {
+    const loaded = smallVersion({ ...liveVersion("shop", version), serving });
+    memory.add(loaded, cost(2), access, now++);
+    memory.lease(loaded.target, access)!.release();
+  }
+  expect(memory.leaseOther({ ...arm("v3"), standIn: undefined }, access)?.loaded.target.live.version).toBe("v2");
+  expect(memory.leaseOther(arm("v3"), access)?.loaded.target.live.version).toBe("v1");
+});

@@ -161,7 +161,7 @@ test("without attributes there is no file of them", async () => {
 
 test("the recipe, counts of choices and statistics for similar items are left out where they would not fit into an isolate", async () => {
   const whole = await buildVersion(await inputOf());
-  const needed = leastMemoryBytes(whole.manifest);
+  const needed = leastMemoryBytes([whole.manifest]);
   const versionWith = async (edgeMemoryBytes: number) => buildVersion(await inputOf({ edgeMemoryBytes }));
   expect((await versionWith(needed)).manifest).toEqual(whole.manifest);
   const less = await versionWith(needed - 1);

@@ -1,8 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { changesHeadKey } from "../../../shared/items/changes-file.ts";
 import { blobKey, listsKey, livePointerKey, manifestKey, replayKey, reportKey } from "../../../shared/manifest.ts";
+import { leastMemoryBytes } from "../../../shared/memory-cost.ts";
 import { StageError } from "../../../trainer/stage/stage-error.ts";
 import { deleteModel } from "../../../trainer/store/delete-model.ts";
+import { putExperiment } from "../../../trainer/store/experiments.ts";
 import { setStatus } from "../../../trainer/store/live-pointer-swap.ts";
 import type { ObjectStore } from "../../../trainer/store/object-store.ts";
 import { type PublishContext, publish } from "../../../trainer/store/publish.ts";
@@ -183,6 +186,31 @@ test("a version that is live already stays whole when its run has lost the lease
   const store = await worldWith(first);
   await publish(first, report, contextOf(store, { ownsLease: () => Promise.resolve(false) }));
   expect(await servedVersion(store, TINY_MODEL)).toBe(first.version);
+});
+
+test("a version that an edge cannot hold beside an experiment's is refused, and what is served stays", async () => {
+  const store = await worldWith(first);
+  const edgeMemoryBytes = leastMemoryBytes([first.manifest, second.manifest]);
+  const arms = [
+    { name: "new", share: 0.5 },
+    { name: "old", share: 0.5, version: first.version },
+  ];
+  const experiment = { name: "e", goal: { type: "purchase", within_hours: 24 }, arms };
+  const start = { nowMs: NOW, salt: "salt", edgeMemoryBytes, exists: async () => true };
+  await putExperiment(store, TINY_MODEL, experiment, start);
+  const publishWith = (bytes: number) => publish(second, report, contextOf(store, { edgeMemoryBytes: bytes }));
+  const refusal = {
+    stage: "deploying",
+    code: "version_too_large",
+    message: expect.stringContaining("CACHE_MEGABYTES"),
+  };
+  await expect(publishWith(edgeMemoryBytes - 1)).rejects.toMatchObject(refusal);
+  expect(await servedVersion(store, TINY_MODEL)).toBe(first.version);
+  const { customer, modelName } = TINY_MODEL;
+  await store.putIfAbsent(changesHeadKey(customer, modelName), Uint8Array.of(1), "application/octet-stream");
+  await expect(publishWith(edgeMemoryBytes)).rejects.toThrow("each with its changed items");
+  await publishWith(leastMemoryBytes([first.manifest, second.manifest], true));
+  expect(await servedVersion(store, TINY_MODEL)).toBe(second.version);
 });
 
 test("nothing is sent for a deleted model", async () => {
