@@ -1,4 +1,5 @@
 import type { Neighbours } from "../../shared/similarity.ts";
+import { topK } from "../../shared/top-k.ts";
 import { addCoOccurrences, coOccurrence, itemWeights } from "../learn/statistics/co-occurrence.ts";
 import { distinctItems, positiveHistories } from "../learn/statistics/histories.ts";
 import { clearRow, rowSum } from "../learn/weights/row-sum.ts";
@@ -23,13 +24,22 @@ export function coOccurringItems(data: Interactions): Neighbours {
   const items = new Uint32Array(itemCount * perItem);
   const strengths = new Float32Array(itemCount * perItem);
   const row = rowSum(data.itemCount);
+  const scratch = new Float32Array(data.itemCount);
   for (let item = 0; item < itemCount; item++) {
     addCoOccurrences(counts, item, row, "whole");
-    const strengthOf = (other: number) => row.values[other]! / (Math.sqrt(users[item]! * users[other]!) + SHRINKAGE);
-    const others = [...row.touched.subarray(0, row.count)].filter((other) => other !== item);
-    const best = others.sort((a, b) => strengthOf(b) - strengthOf(a) || a - b).slice(0, perItem);
-    items.set(best, item * perItem);
-    strengths.set(best.map(strengthOf), item * perItem);
+    const others = row.touched.subarray(0, row.count).sort();
+    const found = scratch.subarray(0, row.count);
+    for (const [at, other] of others.entries())
+      found[at] = row.values[other]! / (Math.sqrt(users[item]! * users[other]!) + SHRINKAGE);
+    const best = topK(found, perItem, (at) => others[at] !== item);
+    items.set(
+      best.map((at) => others[at]!),
+      item * perItem,
+    );
+    strengths.set(
+      best.map((at) => found[at]!),
+      item * perItem,
+    );
     clearRow(row);
   }
   return { perItem, items, strengths };

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   appendRows,
   openStaging,
+  readRow,
   readStaged,
   runStaged,
   type Staging,
@@ -140,3 +141,9 @@ test("an error of the source ends the staging", () =>
       },
     }),
   ).rejects.toThrow());
+
+test("a database with little memory has one thread, since each needs memory of its own", async () => {
+  expect(await readRow(staging, "SELECT CAST(current_setting('threads') AS INTEGER) AS threads")).toEqual({
+    threads: 1,
+  });
+});
