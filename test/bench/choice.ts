@@ -3,8 +3,8 @@
  *
  *     npm run bench -- choice [--tasks=ml-100k.set,…] [--seconds=180] [--speed=half] [--lists=10000] [--fit-seconds=300]
  *
- * One choice from the training part of each data set. Then the chosen model, the best settings of every method that the choice found and
- * the best guess of every method are fitted on the whole training part, and make the same lists of the test part.
+ * One choice from the training part of each data set. Then the chosen model and every other method are fitted on the whole training part,
+ * with the best settings that the choice found, otherwise with their best guess. All make the same lists of the test part.
  *
  * - The best of these is the best in hindsight. The chosen model should reach 99 % of its NDCG. The interval of the paired difference says
  *   whether a smaller figure is more than the luck of the test part.
@@ -147,7 +147,9 @@ async function judgeAll({ dataset, cases, k }: ChoiceTask, selection: Selection,
       .slice(0, 1)
       .map((params) => ({ method, params })),
   );
-  for (const one of [...frontierOf(candidates, chosen_by), ...selection.families, ...guesses]) {
+  const tuned = [...frontierOf(candidates, chosen_by), ...selection.families];
+  const untuned = guesses.filter((guess) => !tuned.some(({ method }) => method === guess.method));
+  for (const one of [...tuned, ...untuned]) {
     if (all.some(({ choice }) => isSameChoice(choice, one))) continue;
     const method = methodNamed(one.method, METHODS)!;
     const needed = parts.secondsToFit({ method, params: one.params });
@@ -170,11 +172,16 @@ function tradeFigures({ report, chosen }: Selection, judged: readonly Judged[], 
     lists[figure] ?? mean(evaluation.values.get(figure as MetricAtK)!);
   const [own, ownJudged] = [frontier.find((one) => isSameChoice(one, chosen)), judged[0]!];
   if (!own) return [];
+  const compare = [metric, `coverage@${k}`, `popularity_percentile@${k}`];
+  for (const figure of compare)
+    say(
+      `    chosen: ${figure} ${promised(own, figure).toFixed(4)} promised, ${real(ownJudged, figure).toFixed(4)} on the test part`,
+    );
   const judgedOf = (one: Choice) => judged.find(({ choice }) => isSameChoice(choice, one));
   return frontier.flatMap((one, i) => {
     const test = judgedOf(one);
     if (!test || one === own) return [];
-    return [metric, `coverage@${k}`, `popularity_percentile@${k}`].map((figure) => {
+    return compare.map((figure) => {
       const [before, now] = [
         promised(one, figure) / promised(own, figure),
         real(test, figure) / real(ownJudged, figure),

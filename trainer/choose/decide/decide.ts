@@ -27,8 +27,6 @@ export type Verdict = {
 
 export type Broader = {
   readonly candidate: number;
-  /** Its value of the metric ÷ the chosen candidate's. */
-  readonly valueRatio: number;
   readonly coverage: { readonly own: number; readonly chosen: number };
   /** With this `coverage_min`, the candidate is chosen. */
   readonly coverageMin: number;
@@ -102,9 +100,8 @@ function broaderThan(chosen: number, { means, coverages, chosenWith }: Compared)
   if (reaching === undefined || coverages[reaching]! < least) return undefined;
   const coverageMin = Math.floor(100 * coverages[reaching]!) / 100;
   const candidate = chosenWith(coverageMin)!;
-  const valueRatio = means[candidate]! / means[chosen]!;
-  if (candidate === chosen || valueRatio < NEARLY_AS_GOOD) return undefined;
-  return { candidate, valueRatio, coverageMin, coverage: { own: coverages[candidate]!, chosen: coverages[chosen]! } };
+  if (candidate === chosen || means[candidate]! < NEARLY_AS_GOOD * means[chosen]!) return undefined;
+  return { candidate, coverageMin, coverage: { own: coverages[candidate]!, chosen: coverages[chosen]! } };
 }
 
 /**

@@ -19,7 +19,7 @@ import { lift, listShape, measured, measuredLift, restrictedTo, usersIn } from "
 import { popularityPercentiles } from "../evaluate/metrics.ts";
 import type { Validation } from "../splits/validation.ts";
 import type { Discarded } from "../tries/discarded.ts";
-import type { Trial } from "../tries/trial.ts";
+import { meanOf, type Trial } from "../tries/trial.ts";
 import type { EvaluationDetail } from "./evaluation-detail.ts";
 import { meansByHistory, medianHistory, reportSegments } from "./segments.ts";
 
@@ -74,22 +74,29 @@ export function buildReport(input: ReportInput): EvaluationReport {
     gate: null,
     refit: null,
     seconds: { budget: input.seconds.budget, used: input.seconds.used },
-    warnings: [...input.warnings, ...verdict.warnings, ...broaderSentences(input)],
+    warnings: [...input.warnings, ...verdict.warnings, ...broaderSentences(input, resampling)],
   };
   return EvaluationReport.parse(report);
 }
 
-/** Says that another candidate is nearly as good and shows many more items, and how to get it. */
-function broaderSentences({ verdict: { broader }, finalists, metric }: ReportInput): string[] {
-  if (!broader) return [];
-  const { candidate, valueRatio, coverage, coverageMin } = broader;
-  const loss = valueRatio < 1 ? `${percent(1 - valueRatio, 1)} less ${metric}` : `no less ${metric}`;
-  const shown = `its lists show ${percent(coverage.own)} of all items, those of the chosen model ${percent(coverage.chosen)}`;
-  const name = finalists[candidate]!.method.name;
-  return [`${name} has ${loss}, and ${shown}. An objective with coverage_min ${coverageMin} chooses it.`];
+/** Says that another candidate is nearly as good and shows many more items, how sure this is, and how to get it. */
+function broaderSentences({ verdict, finalists, metric }: ReportInput, resampling: Resampling): string[] {
+  const { broader, chosen } = verdict;
+  if (!broader || chosen === undefined) return [];
+  const [other, own] = [finalists[broader.candidate]!, finalists[chosen]!];
+  const { value, low, high } = lift(other.evaluation, own.evaluation, { metric, ...resampling });
+  const own100 = meanOf(own.evaluation, metric) / 100;
+  const change = (difference: number) =>
+    `${Math.abs(difference / own100).toFixed(1)} % ${difference < 0 ? "less" : "more"}`;
+  const sureness = `95 % interval on ${usersIn(own.evaluation)} users: ${change(low)} to ${change(high)}`;
+  const [theirs, ours] = [broader.coverage.own, broader.coverage.chosen].map(
+    (share) => `${(100 * share).toFixed(0)} %`,
+  );
+  return [
+    `${other.method.name} has ${change(value)} ${metric} than the chosen model (${sureness}), and its lists show ${theirs} of all items ` +
+      `instead of ${ours}. An objective with coverage_min ${broader.coverageMin} chooses it.`,
+  ];
 }
-
-const percent = (share: number, digits = 0) => `${(100 * share).toFixed(digits)} %`;
 
 const named = (trial: Trial) => ({ method: trial.method.name, params: trial.params });
 

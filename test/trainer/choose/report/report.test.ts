@@ -77,15 +77,21 @@ test("each candidate has the metric by the length of histories", () => {
     candidates[0]!.users!.heavy,
   );
 });
-test("a sentence says that another candidate is nearly as good and shows many more items", () => {
-  const broader = { candidate: 0, valueRatio: 0.997, coverage: { own: 0.62, chosen: 0.31 }, coverageMin: 0.62 };
-  const verdict = { chosen: 0, lifts: [], reasons: ["the best"], warnings: ["few"], broader };
-  const { warnings } = buildReport({ ...input, finalists: [baseline], verdict });
-  expect(warnings).toEqual([
-    "few",
-    "popularity has 0.3 % less ndcg@10, and its lists show 62 % of all items, those of the chosen model 31 %. " +
-      "An objective with coverage_min 0.62 chooses it.",
-  ]);
+test("a sentence says that another candidate is nearly as good and shows many more items, and how sure this is", () => {
+  const broader = { candidate: 1, coverage: { own: 0.62, chosen: 0.31 }, coverageMin: 0.62 };
+  const verdict = { chosen: 0, lifts: [], reasons: ["the best", "lost"], warnings: ["few"], broader };
+  const values = new Map(
+    [...baseline.evaluation.values].map(([name, own]) => [name, own.map((value, i) => (i % 2 ? 0.98 : 1.01) * value)]),
+  );
+  const other = { ...baseline, evaluation: { ...baseline.evaluation, values } };
+  const { warnings } = buildReport({ ...input, finalists: [baseline, other], verdict });
+  expect(warnings[0]).toBe("few");
+  const parts = [
+    "popularity has 0\\.\\d % less ndcg@10 than the chosen model",
+    "\\(95 % interval on 60 users: [1-3]\\.\\d % less to \\d\\.\\d % (less|more)\\),",
+    "and its lists show 62 % of all items instead of 31 %\\. An objective with coverage_min 0\\.62 chooses it\\.",
+  ];
+  expect(warnings[1]).toMatch(new RegExp(`^${parts.join(" ")}$`));
 });
 test("dropped settings are compared with popularity on their own cases, even if the last round had others", () => {
   const [first, rest] = [validation.positions.slice(0, 20), validation.positions.slice(20)];
