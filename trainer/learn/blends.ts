@@ -13,7 +13,7 @@ import {
 import { isDense } from "./sasrec.ts";
 import { blend } from "./scoring/blend.ts";
 import { farAndNear } from "./sequential-ridge.ts";
-import { SHARPENED_ONLY } from "./sharpened-filter.ts";
+import { plateauFilter } from "./sharpened-filter.ts";
 
 export const BLEND = "blend";
 
@@ -157,8 +157,8 @@ const BESIDE_NETWORK = {
  * "Two hops on yelp2018").
  */
 const BESIDE_RIDGE = { sharpened: 2, pooled: 15 } as const;
-/** Weight beside the sharpened filter, where a ridge gains nothing more (LOG.md, "What each part of the blends is worth"). */
-const POOLED_BESIDE_SHARPENED = 3;
+/** Weight beside the sharpened filter, where a ridge gains nothing more (LOG.md, "A plateau beside the pooled model"). */
+const POOLED_BESIDE_SHARPENED = 5;
 /** Weight of the local ridge beside a walk, and its decay. More costs the ranks of repeated items (LOG.md, "Flatter session walks"). */
 const RIDGE_BESIDE_WALK = { share: 0.1, recentScale: 4 };
 
@@ -197,7 +197,7 @@ export function standardBlends(methods: Methods): Method[] {
     blendOf(methods, "pooled_blend", (data) => {
       const beside = sharpened(1)(data);
       return beside
-        ? [guess("pooled_history", POOLED_BESIDE_SHARPENED)(data), { ...beside, params: SHARPENED_ONLY }]
+        ? [guess("pooled_history", POOLED_BESIDE_SHARPENED)(data), { ...beside, params: plateauFilter(data) }]
         : [guess("pooled_history", BESIDE_RIDGE.pooled)(data), local(data)];
     }),
     blendOf(methods, "session_blend", (data) => [walk(data), localBesideWalk(data)]),

@@ -1,6 +1,6 @@
 import { fittedLinear } from "./linear/linear-export.ts";
 import { AS_SET, SET_HISTORY_MAX } from "./linear/linear-model.ts";
-import type { Method } from "./model.ts";
+import type { Method, TrainingData } from "./model.ts";
 import { type CoOccurrence, coOccurrence } from "./statistics/co-occurrence.ts";
 import { divisors, graphEigen, graphFactors, rankFor } from "./statistics/graph-vectors.ts";
 import { between, distinctItems, positiveHistories, sparsity } from "./statistics/histories.ts";
@@ -17,17 +17,29 @@ export type SharpenedFilterParams = {
   readonly rank: number;
   /** Weight of the vectors themselves, V Vᵀ: what many choose together counts more; absent: 0. */
   readonly smooth?: number;
+  /** Eigenvalues of the vectors are levelled to this multiple of the smallest of them; absent or 0: they are not. */
+  readonly plateau?: number;
   /** Scores are multiplied by popularity^targetExponent; absent: 0. */
   readonly targetExponent?: number;
 };
 
-/** The filter without a smooth part, which a network beside it has (LOG.md, "Leading vectors in the sharpened filter"). */
-export const SHARPENED_ONLY: SharpenedFilterParams = { userExponent: 0.3, itemExponent: 0.3, sharpen: 0.9, rank: 32 };
+/** The filter without its leading vectors. */
+const SHARPENED_ONLY: SharpenedFilterParams = { userExponent: 0.3, itemExponent: 0.3, sharpen: 0.9, rank: 32 };
+
+/** The filter beside a pooled model: the leading vectors all count alike (LOG.md, "A plateau beside the pooled model"). */
+export const plateauFilter = (data: TrainingData): SharpenedFilterParams => ({
+  ...SHARPENED_ONLY,
+  sharpen: 0,
+  // All vectors of few items, levelled, would leave nothing of S but rounding errors.
+  rank: Math.min(rankFor(data), Math.ceil(Math.min(data.userCount, data.itemCount) / 32)),
+  plateau: 2,
+});
 
 /**
  * Computes W = D_i^−b (S − sharpen · S² + smooth · V Vᵀ) D_i^p, where S = RᵀR / σ₁² with R = D_u^−a X D_i^−b: the polynomial of Turbo-CF
- * (Park et al. 2024) with the leading vectors and the degree correction of ChebyCF (Kim et al. 2025). S is exact: it is served as two hops
- * over the interactions, which have far fewer entries. S² is given by its leading vectors.
+ * (Park et al. 2024) with the leading vectors and the degree correction of ChebyCF (Kim et al. 2025). With a plateau, ChebyCF's filter,
+ * V (plateau · λ − Λ) Vᵀ is added, where λ is the smallest of the eigenvalues Λ. S is exact: it is served as two hops over the
+ * interactions, which have far fewer entries. S² is given by its leading vectors.
  * Wins: large sparse sets. Cost: `rank` times the interactions.
  */
 export const sharpenedFilter: Method<SharpenedFilterParams> = {
@@ -36,20 +48,23 @@ export const sharpenedFilter: Method<SharpenedFilterParams> = {
     const position = sparsity(data);
     const [smooth, targetExponent] = [between(0, 0.2, position), between(0, 0.15, position)];
     const settings = { ...SHARPENED_ONLY, rank: rankFor(data), smooth, targetExponent };
-    return [settings, SHARPENED_ONLY, { ...settings, smooth: smooth + 0.1 }];
+    return [settings, plateauFilter(data), { ...settings, smooth: smooth + 0.1 }];
   },
   cost: ({ items, itemCount }, { rank }) => ({
     seconds: 0.1 + 2e-7 * items.length * rank,
     memoryMb: 100 + (16 * itemCount * rank + 48 * items.length) / 1e6,
   }),
   async fit(data, params, context) {
-    const { userExponent, itemExponent, sharpen, rank, smooth = 0, targetExponent = 0 } = params;
+    const { userExponent, itemExponent, sharpen, rank, smooth = 0, plateau = 0, targetExponent = 0 } = params;
     const counts = coOccurrence(distinctItems(positiveHistories(data, SET_HISTORY_MAX)), 2 * userExponent);
     const divisor = divisors(counts, itemExponent);
     const eigen = await graphEigen(counts, { divisor, count: rank, context });
     const to = divisors(counts, targetExponent);
     const hops = hopsOver(counts, { divisor, to, largest: eigen.values[0] || 1 });
-    const common = graphFactors(eigen, (eigenvalue) => smooth - sharpen * eigenvalue ** 2, { from: divisor, to });
+    const level = (plateau * (eigen.values.at(-1) ?? 0)) / (eigen.values[0] || 1);
+    const response = (eigenvalue: number) =>
+      smooth - sharpen * eigenvalue ** 2 + (plateau > 0 ? level - eigenvalue : 0);
+    const common = graphFactors(eigen, response, { from: divisor, to });
     const terms = [hops, common].map((matrix) => ({ weighting: AS_SET, matrix }));
     return fittedLinear("sharpened_filter", params, { itemCount: data.itemCount, terms });
   },

@@ -32,14 +32,26 @@ export type Encoding = {
   readonly truncation: string;
 };
 
-/** Whether weights stay float32, and the fraction that is kept of all sparse weights, of each factorisation's rank, and of users. */
-type Plan = { readonly isExact: boolean; readonly fraction: number };
+/** Whether weights stay float32, and the fraction that is kept of all sparse weights and of users, and of each factorisation's rank. */
+type Plan = { readonly isExact: boolean; readonly fraction: number; readonly rankFraction: number };
 
-const EXACT: Plan = { isExact: true, fraction: 1 };
-const CODED: Plan = { isExact: false, fraction: 1 };
+const EXACT: Plan = { isExact: true, fraction: 1, rankFraction: 1 };
+const CODED: Plan = { isExact: false, fraction: 1, rankFraction: 1 };
+/** Factorisations beside two hops lose vectors before any user is left out. */
+const fewerVectors = (steps: number): Plan => ({ ...CODED, rankFraction: steps / CUT_STEPS });
 /** In such a plan all matrices but factorisations are sparse, and the bias is coded. */
-const cut = (steps: number): Plan => ({ isExact: false, fraction: steps / CUT_STEPS });
+const cut = (steps: number): Plan => ({
+  isExact: false,
+  fraction: steps / CUT_STEPS,
+  rankFraction: steps / CUT_STEPS,
+});
+const cutBesideHops = (steps: number): Plan => ({
+  ...cut(steps),
+  rankFraction: (RANK_FRACTION_MIN * steps) / CUT_STEPS,
+});
 const CUT_STEPS = 1e6;
+/** Vectors that stay beside two hops as long as all users do: 32 of 192. */
+const RANK_FRACTION_MIN = 1 / 6;
 /** Largest code of a bias. */
 const CODE_MAX = 127;
 
@@ -51,7 +63,12 @@ export function encodeWithin(parts: readonly WeightPart[], bias: Float32Array | 
   const fits = (plan: Plan) => bytesUnder(parts, bias, plan) <= bytesMax;
   if (parts.length === 0 || fits(EXACT)) return encodeUnder(parts, bias, EXACT);
   if (fits(CODED)) return encodeUnder(parts, bias, CODED);
-  return encodeUnder(parts, bias, cut(largest(CUT_STEPS - 1, (steps) => fits(cut(steps)))));
+  const largestOf = (plan: (steps: number) => Plan) => plan(largest(CUT_STEPS - 1, (steps) => fits(plan(steps))));
+  const hasHops = parts.some(({ matrix }) => matrix.kind === "hops");
+  if (!hasHops) return encodeUnder(parts, bias, largestOf(cut));
+  const allUsers = largestOf(fewerVectors);
+  const isEnough = allUsers.rankFraction >= RANK_FRACTION_MIN;
+  return encodeUnder(parts, bias, isEnough ? allUsers : largestOf(cutBesideHops));
 }
 
 /** Bytes of the smallest encoding: no smaller budget can be met. */
@@ -69,7 +86,8 @@ function largest(max: number, holds: (count: number) => boolean): number {
   return low;
 }
 
-const rankUnder = (rank: number, { fraction }: Plan) => Math.max(Math.min(1, rank), Math.floor(rank * fraction));
+const rankUnder = (rank: number, { rankFraction }: Plan) =>
+  Math.max(Math.min(1, rank), Math.floor(rank * rankFraction));
 const isBiasCoded = ({ fraction }: Plan) => fraction < 1;
 
 function bytesUnder(parts: readonly WeightPart[], bias: Float32Array | undefined, plan: Plan): number {

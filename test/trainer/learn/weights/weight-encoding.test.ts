@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import type { EncodedDense } from "../../../../trainer/learn/weights/dense-encoding.ts";
+import { factorBytes } from "../../../../trainer/learn/weights/factor-encoding.ts";
+import { hopBytes } from "../../../../trainer/learn/weights/hop-weights.ts";
 import { encodeWithin, leastBytes, type WeightPart } from "../../../../trainer/learn/weights/weight-encoding.ts";
 import {
   denseWeights,
@@ -132,3 +134,25 @@ test("nothing to encode", () =>
     bias: undefined,
     truncation: "",
   }));
+
+test("beside two hops, a factorisation loses up to five sixths of its vectors before users are left out", () => {
+  const users = strongestWeights(denseWeights(60, 60, new Float32Array(3600).fill(1)), 20);
+  const ones = new Float32Array(60).fill(1);
+  const hops: WeightMatrix = {
+    kind: "hops",
+    rowCount: 60,
+    columnCount: 60,
+    users,
+    rowFactors: ones,
+    userFactors: ones,
+    columnFactors: ones,
+  };
+  const factors = factorWeights(60, 12, { left: new Float32Array(720).fill(1), right: new Float32Array(720).fill(1) });
+  const truncationIn = (bytes: number) => encodeWithin([part(hops), part(factors)], undefined, bytes).truncation;
+  // Each vector has 60 + 60 codes.
+  const whole = hopBytes(hops, 1) + factorBytes(factors, 12, false);
+  expect(truncationIn(whole)).toBe("8-bit weights");
+  expect(truncationIn(whole - 1)).toBe("rank 11 of 12; 8-bit weights");
+  expect(truncationIn(whole - 10 * 120)).toBe("rank 2 of 12; 8-bit weights");
+  expect(truncationIn(whole - 10 * 120 - 1)).toMatch(/^\d+ of 60 users; rank 1 of 12; 8-bit weights$/);
+});
