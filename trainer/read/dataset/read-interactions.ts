@@ -30,8 +30,9 @@ export async function readInteractions(
     staging,
     "SELECT (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM items) AS items",
   );
-  // The same order as in pushdown/relation.ts.
-  const order = tieOrder === "row" ? "row" : "substr(md5(users.text || item_keys.text), 1, 8), item";
+  // The same order as in pushdown/relation.ts. As a number, since DuckDB takes 1.6 times as long to sort keys of texts.
+  const hash = "CAST('0x' || substr(md5(users.text || item_keys.text), 1, 8) AS UINTEGER)";
+  const order = tieOrder === "row" ? "row" : `${hash}, item`;
   const [session, bySession] = staged.hasSessions ? [`, ${SESSION_KEY}`, ", session_id NULLS LAST"] : ["", ""];
   const sql = `SELECT CAST(users.rowid AS INTEGER) AS user, item, CAST(seconds AS UINTEGER) AS seconds,
       CAST(positive AS UTINYINT) AS positive, TRY_CAST(rating AS FLOAT) AS rating${session}
