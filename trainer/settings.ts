@@ -244,6 +244,10 @@ function secretsOf(values: Values, environment: Environment): string[] {
   ];
 }
 
+/** Fraction of a run's memory for a query of its sources. Staging and the dataset take the rest (memory-budget.ts). */
+const QUERY_FRACTION = 0.25;
+const QUERY_MB_LEAST = 64;
+
 function customerSettings(values: Values, environment: Environment) {
   const namedFor = (customer: string): [string, string][] => {
     const prefix = secretPrefixOf(customer);
@@ -254,7 +258,10 @@ function customerSettings(values: Values, environment: Environment) {
       const secrets = new Map(namedFor(customer));
       return {
         fileRoots: ownValue(values.SHORTLIST_FILE_ROOTS, customer) ?? [],
-        memoryMb: values.SHORTLIST_QUERY_MEMORY_MB,
+        memoryMb: Math.min(
+          values.SHORTLIST_QUERY_MEMORY_MB,
+          Math.max(QUERY_MB_LEAST, Math.floor(QUERY_FRACTION * values.SHORTLIST_RUN_MEMORY_MB)),
+        ),
         connectSeconds: values.SHORTLIST_CONNECT_SECONDS,
         silenceSeconds: values.SHORTLIST_SILENCE_SECONDS,
         diskBytesMax: values.SHORTLIST_RUN_DISK_BYTES,

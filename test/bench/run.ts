@@ -38,6 +38,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   bigquery: async () => (await import("./bigquery.ts")).bigquery,
   warehouse: async () => (await import("./warehouse.ts")).warehouse,
   scale: async () => (await import("./scale.ts")).scale,
+  memory: async () => (await import("./memory.ts")).memory,
   records: async () => (await import("./records.ts")).records,
   "training-neural": async () => (await import("./training-neural.ts")).trainingNeural,
 };

@@ -73,6 +73,12 @@ test("folders of customers may lie beside each other, and a customer's own may o
   expect(settings.connectorsOf("b", "/tmp/run").fileRoots).toEqual(["/data/acme-b"]);
 });
 
+test("a query gets no more than a quarter of a run's memory", () => {
+  const queryMb = (runMb: string) =>
+    readSettings({ ...NEEDED, SHORTLIST_RUN_MEMORY_MB: runMb }).connectorsOf("a", "/tmp/run").memoryMb;
+  expect(["4096", "2000", "1000", "64"].map(queryMb)).toEqual([1024, 500, 250, 64]);
+});
+
 test("a link into another customer's folder is refused", () => {
   const base = mkdtempSync(join(tmpdir(), "roots-"));
   mkdirSync(join(base, "acme"));

@@ -104,10 +104,10 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
 }
 
 /** The staging database of a reading, with the part of its memory that is for staging. */
-export function openStagingOf(options: ReadDatasetOptions): Promise<Staging> {
+export function openStagingOf(options: ReadDatasetOptions, mbOf = stagingMb): Promise<Staging> {
   const { workDirectory, memoryMbMax = Number.POSITIVE_INFINITY, context, signal } = options;
   const { memoryMb, diskBytesMax } = context.settings;
-  return openStaging({ workDirectory, memoryMb: Math.min(memoryMb, stagingMb(memoryMbMax)), diskBytesMax, signal });
+  return openStaging({ workDirectory, memoryMb: Math.min(memoryMb, mbOf(memoryMbMax)), diskBytesMax, signal });
 }
 
 const WARNINGS_MAX = 50;

@@ -5,7 +5,7 @@ import { countOf, type PackedStrings, stringAt } from "../../../shared/packed-st
 import { checkingError } from "../../stage/stage-error.ts";
 import type { SourceRows } from "../connectors/connector.ts";
 import { checkRows, ROWS_LEFT_OUT, rejectedWarnings } from "../dataset/checks.ts";
-import { interactionsThatFit } from "../dataset/memory-budget.ts";
+import { interactionsThatFit, recordsMb } from "../dataset/memory-budget.ts";
 import { openStagingOf, type ReadDataset, type ReadDatasetOptions } from "../dataset/read-dataset.ts";
 import { appendRows, runStaged, type StagedTable, type Staging, stageRows, stageTexts } from "../dataset/staging.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
@@ -106,7 +106,7 @@ async function spoolAllUsers(
   options: PushDownOptions,
 ): Promise<UserSpool> {
   const { workDirectory, salt, erased, progress } = options;
-  const staging = await openStagingOf(options);
+  const staging = await openStagingOf(options, recordsMb);
   try {
     await stageTexts(staging, { name: "items", column: "text" }, textsOf(itemIds));
     const records = (of: Facts) =>
