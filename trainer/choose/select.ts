@@ -3,12 +3,13 @@ import type { ItemColumns } from "../../shared/known-names.ts";
 import { POPULARITY } from "../../shared/manifest.ts";
 import { unknownMethod } from "../learn/blends.ts";
 import type { Method, ServingBudget } from "../learn/model.ts";
+import { samplePositions, seededRandom } from "../learn/numerics/seeded-random.ts";
 import { countRecentChoices } from "../learn/statistics/recent-choices.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
 import { codesOfUsers, type UserValueTable } from "../read/dataset/user-value-table.ts";
 import { dataForChoosing } from "./budget.ts";
 import { decide, USERS_MIN } from "./decide/decide.ts";
-import { cutOffOf, type MetricAtK } from "./evaluate/evaluate.ts";
+import { cutOffOf, type MetricAtK, secondsPerList } from "./evaluate/evaluate.ts";
 import { ownersOf } from "./evaluate/evaluation-cases.ts";
 import { lift, restrictedTo } from "./evaluate/evaluation-figures.ts";
 import type { ServedValues } from "./evaluate/offline-snapshot.ts";
@@ -100,12 +101,12 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const input = { ...whole, ...bounded };
   const metric = input.metric ?? OBJECTIVE_DEFAULT;
   const context = trialContext(input);
-  const { validation, baseline, discarded } = await tryPopularity(input, context, metric);
+  const { validation, discarded, evaluatePopularity } = await tryPopularity(input, context, metric);
   const { methods, secondsMax } = input;
   const live = input.live && unknownMethod(input.live, methods) === undefined ? input.live : undefined;
   const parts = fittedParts(validation.train, input.clock, KEPT_FRACTION * input.memoryMbMax);
   const state: SelectState = {
-    ...{ methods, live, metric, validation, baseline, secondsMax, discarded },
+    ...{ methods, live, metric, validation, secondsMax, discarded },
     coverageMin: input.coverageMin ?? 0,
     positions: validation.firstPositions,
     context: { ...context, parts },
@@ -115,6 +116,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   };
   const hasUsers = ownersOf(validation.split.cases, validation.positions).size >= USERS_MIN;
   const positions = hasUsers ? await tryAll(state) : validation.positions;
+  const baseline = await evaluatePopularity(positions);
   const finalists = state.tried;
   const comparedBaseline = { ...baseline, evaluation: restrictedTo(baseline.evaluation, positions) };
   const interactions = validation.train.items.length;
@@ -201,7 +203,13 @@ async function valuesFor(
   return { ...chosen, served: servedValues(train, { table, choice, halfLifeDays }) };
 }
 
-/** Tries popularity first: its half-life decides the catalog order under which all other methods are evaluated. */
+/** Fraction of the budget for comparing half-lives of popularity. */
+const HALF_LIVES_FRACTION = 0.05;
+
+/**
+ * Tries popularity first: its half-life decides the catalog order under which all other methods are evaluated. Its lists for the final
+ * figures are made at the end, when it is known how many cases those have.
+ */
 async function tryPopularity(input: SelectInput, context: TrialContext, metric: MetricAtK) {
   const { dataset, methods, protocol, seed, secondsMax, includeSeen = false } = input;
   const method = methods[POPULARITY];
@@ -210,22 +218,29 @@ async function tryPopularity(input: SelectInput, context: TrialContext, metric: 
   const task = { trainFraction: 1, secondsMax, secondsHard: secondsMax };
   const plain = validationOf(dataset, plan, { halfLifeDays: 0, seed, secondsMax });
   const grid = method.grid(plain.train);
-  const part = (i: number) => scaled(scaled(context, 0, 1 / STEPS), i / (grid.length + 1), (i + 1) / (grid.length + 1));
+  const part = (i: number) => scaled(scaled(context, 0, 1 / STEPS), i / grid.length, (i + 1) / grid.length);
   const { cases } = plain.split;
+  const affordable = Math.floor((HALF_LIVES_FRACTION * secondsMax) / (grid.length * secondsPerList(dataset.itemCount)));
+  const { earlyPositions, firstPositions } = plain;
+  const count = Math.max(firstPositions.length, affordable);
+  const compared = samplePositions(earlyPositions.length, count, seededRandom(seed, 79)).map((i) => earlyPositions[i]!);
   const trials: Trial[] = [];
-  for (const [i, params] of grid.entries()) {
-    const early = { ...task, data: plain.train, cases, positions: plain.earlyPositions };
-    trials.push(await runTrial({ method, params }, early, part(i)));
-  }
+  for (const [i, params] of grid.entries())
+    trials.push(
+      await runTrial({ method, params }, { ...task, data: plain.train, cases, positions: compared }, part(i)),
+    );
   trials.sort(byMetric(metric));
   const best = reliablyBest(trials, grid[0]!, { metric, seed });
   const discarded: Discarded[] = trials.filter((trial) => trial !== best).map((trial) => dropped(trial, best, metric));
   const { params } = best;
   const validation = validationOf(dataset, plan, { halfLifeDays: params.halfLifeDays ?? 0, seed, secondsMax });
-  const { train: data, positions, split } = validation;
-  const whole = { ...task, data, cases: split.cases, positions };
-  const baseline = await runTrial({ method, params }, whole, part(grid.length));
-  return { validation, baseline, discarded };
+  /** The lists of the given cases, and of those that the half-lives were compared on. */
+  const evaluatePopularity = async (given: Uint32Array): Promise<Trial> => {
+    const positions = Uint32Array.from(new Set([...given, ...compared])).sort();
+    const whole = { ...task, data: validation.train, cases: validation.split.cases, positions };
+    return await runTrial({ method, params }, whole, scaled(context, 1, 1));
+  };
+  return { validation, discarded, evaluatePopularity };
 }
 
 /**

@@ -75,7 +75,7 @@ async function tryCheapestFirst(state: SelectState, grids: readonly Candidate[][
       for (const grid of [...waiting])
         waiting.add([grid.reduce((a, b) => (costOf(b, train) < costOf(a, train) ? b : a))]);
     }
-    const grid = cheapestOf(waiting, state);
+    const grid = cheapestOf(waiting, state, isShort ? SECOND_SETTING : 1);
     waiting.delete(grid);
     const to = done + (1 - done) / (waiting.size + 1);
     await tryFirstThatFits({ ...state, context: scaled(context, done, to) }, grid);
@@ -83,11 +83,17 @@ async function tryCheapestFirst(state: SelectState, grids: readonly Candidate[][
   }
 }
 
+/** Where time is short, a further setting of a method must cost so many times less than a method that has not been tried. */
+const SECOND_SETTING = 2;
+
 const costOf = ({ method, params }: Candidate, train: TrainingData) => method.cost(train, params).seconds;
 
-/** By the predicted cost, whatever the load of the machine. */
-function cheapestOf(waiting: Iterable<Candidate[]>, { context, validation }: SelectState) {
+/** By the predicted cost, whatever the load of the machine; that of a method that was tried before counts `repeated` times. */
+function cheapestOf(waiting: Iterable<Candidate[]>, state: SelectState, repeated: number) {
+  const { context, validation, tried, discarded } = state;
+  const known = new Set([...tried.map(({ method }) => method.name), ...discarded.map(({ method }) => method)]);
   const missingCost = ([best]: readonly Candidate[]) =>
+    (known.has(best!.method.name) ? repeated : 1) *
     context.parts.missing(best!).reduce((sum, part) => sum + costOf(part, validation.train), 0);
   return [...waiting].reduce((least, grid) => (missingCost(grid) < missingCost(least) ? grid : least));
 }

@@ -19,7 +19,6 @@ export type SelectState = {
   readonly validation: Validation;
   /** The cases on which candidates are compared at this step. */
   readonly positions: Uint32Array;
-  readonly baseline: Trial;
   /** Seconds for choosing. The final fit has FINAL_FIT_FRACTION of them in addition. */
   readonly secondsMax: number;
   /** Seconds of the budget that remain; 0 once it is overrun. */
@@ -50,6 +49,8 @@ export const finalFitSecondsMax = ({ secondsMax }: SelectState): number => FINAL
  * for tuning. With much more, a network and the other parts of its blend would not fit the time of the final fit.
  */
 const LONGEST_FIT_FRACTION = 0.45;
+/** The same for a closed form where no network fits. What is left is enough for a blend with a model that is fitted. */
+const LONGEST_CLOSED_FRACTION = 0.7;
 
 /** Seconds that a network's fit may take: at least its shortest worthwhile training. */
 export const secondsForNetwork = ({ secondsLeft, context }: SelectState, network: Candidate): number =>
@@ -74,13 +75,22 @@ export function obstacle(state: SelectState, candidate: Candidate): string | und
   }
   const seconds = parts.secondsToFit(candidate);
   const left = secondsLeft();
-  const fitMax = Math.max(0, Math.min(LONGEST_FIT_FRACTION * left, left - evaluationSeconds(state)));
+  const isClosed = !parts.missing(candidate).some(({ method }) => method.fillsItsTime);
+  const fraction = isClosed && !isAnyNetworkPossible(state, left) ? LONGEST_CLOSED_FRACTION : LONGEST_FIT_FRACTION;
+  const fitMax = Math.max(0, Math.min(fraction * left, left - evaluationSeconds(state)));
   if (seconds > fitMax)
     return `needs about ${rounded(seconds)} to fit, which may take ${rounded(fitMax)} of the ${rounded(left)} left`;
   const [final, finalMax] = [finalFitSeconds(state, [candidate]), finalFitSecondsMax(state)];
   if (final <= finalMax) return undefined;
   return `needs about ${rounded(final)} for the final fit on all data, which may take ${rounded(finalMax)}`;
 }
+
+/** Whether a network's shortest worthwhile training fits its part of the time left. */
+const isAnyNetworkPossible = ({ methods, validation, context }: SelectState, left: number): boolean =>
+  Object.values(methods).some((method) => {
+    const [params] = method.fillsItsTime ? method.grid(validation.train) : [];
+    return params && context.parts.secondsToFit({ method, params }) <= LONGEST_FIT_FRACTION * left;
+  });
 
 /** MB that one fit may take now: what the plan leaves beside the fitted parts, but no more than the process really has left. */
 const memoryMbLeft = ({ memoryMbMax, memoryMbFree, parts }: SelectState["context"]) =>

@@ -56,12 +56,21 @@ test("the best guess of every method but popularity is tried, the cheapest first
   expect([tried.length, discarded.length]).toEqual([2, 0]);
 });
 test("what takes more than its part of the time is left out, with what it needs and what there is", async () => {
-  const { tried, discarded } = await tryIn(100, [named("dear", 60), named("cheap", 1)]);
+  const { tried, discarded } = await tryIn(100, [named("dear", 75), named("cheap", 1)]);
   expect(tried.map(({ method }) => method.name)).toEqual(["cheap"]);
-  const reason = "needs about 60 s to fit, which may take 45 s of the 100 s left";
+  const reason = "needs about 75 s to fit, which may take 70 s of the 100 s left";
   expect(discarded.map((one) => [one.method, one.outcome, one.reason])).toEqual(
     Array(3).fill(["dear", "left_out", reason]),
   );
+});
+test("a closed form leaves time for a network, unless none fits", async () => {
+  const triedWith = async (secondsOfNetwork: number) => {
+    const network = named("network", secondsOfNetwork, { fillsItsTime: true });
+    const { tried } = await tryIn(100, [named("dear", 50), network]);
+    return tried.map(({ method }) => method.name);
+  };
+  expect(await triedWith(40)).toEqual(["network"]);
+  expect(await triedWith(50)).toEqual(["dear"]);
 });
 test("a blend of fitted parts is left out if they could not be fitted on all data in time", async () => {
   const [a, b] = [named("a", 30, {}, 1), named("b", 28, {}, 1)];
@@ -105,6 +114,11 @@ test("where not all best guesses fit, the cheapest settings of all methods come 
   const cheapAt3 = (dear: number, cheap: number) => (params: Params) => (params.lambda === 3 ? cheap : dear);
   await tryIn(50, [named("a", 5), named("b", cheapAt3(30, 2)), named("c", cheapAt3(20, 1))]);
   expect(order).toEqual(["c 3", "b 3", "a 1", "c 1"]);
+});
+test("where time is short, a method that was not tried comes before further settings of another, unless they cost half", async () => {
+  const cheapAt3 = (dear: number, cheap: number) => (params: Params) => (params.lambda === 3 ? cheap : dear);
+  await tryIn(50, [named("a", cheapAt3(9, 1)), named("b", 10), named("c", cheapAt3(4, 2)), named("long", 70)]);
+  expect(order).toEqual(["a 3", "c 3", "c 1", "b 1", "a 1"]);
 });
 test("parts are fitted once, and a blend of fitted parts comes before anything that must be fitted", async () => {
   const [a, b, c] = [named("a", 1), named("b", 30), named("c", 31)];
