@@ -1,6 +1,6 @@
 /** The best items of many histories, without the scores of all items (head-graph.ts). */
 import { availableParallelism } from "node:os";
-import ort from "onnxruntime-node";
+import type ort from "onnxruntime-node";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import type { ScoreScale } from "../../../shared/rank/score-scale.ts";
 import type { History } from "../../../shared/snapshot.ts";
@@ -53,27 +53,25 @@ export async function openHeadScorer(
   const session = await openBatchSession(head.graph, [...exported.weights, ...head.files], threads);
   const moments = await momentsOf(items, threads);
   const longest = longestOf(items);
-  const tensor = (width: number) => new ort.Tensor("float32", new Float32Array(count * width), [count, width]);
   const { rows, units, clusters } = HEAD_OUTPUTS;
-  const ofGroups = partGroups.map(tensor);
-  const outputs: Record<string, ort.Tensor> = {
-    [rows]: tensor(items.width),
-    ...Object.fromEntries(ofGroups.map((values, part) => [groupsOutput(part), values])),
-    [clusters]: tensor(clusterCount),
-    ...(head.hasUnits && { [units]: tensor(1) }),
+  let outputs: Readonly<Record<string, Float32Array<ArrayBuffer>>> = {};
+  const run = async (feeds: Readonly<Record<string, ort.Tensor>>) => {
+    // The runtime returns new arrays each time. Waiting for the garbage collector to find out would take a fifth of the time.
+    for (const { buffer } of Object.values(outputs)) buffer.transfer(0);
+    const results = Object.entries(await session.run(feeds));
+    outputs = Object.fromEntries(results.map(([name, { data }]) => [name, data as Float32Array<ArrayBuffer>]));
   };
-  const groups = ofGroups.map(({ data }) => data as Float32Array);
   /** The rows as the exact products take them: whole numbers for bytes, which are multiplied faster than mixed numbers. */
   const exactRows = new (items.values instanceof Int8Array ? Int32Array : Float64Array)(count * items.width);
-  const partOf = (name: string, i: number, width: number) =>
-    (outputs[name]!.data as Float32Array).subarray(i * width, (i + 1) * width);
+  const partOf = (name: string, i: number, width: number) => outputs[name]!.subarray(i * width, (i + 1) * width);
   return {
     count,
     headOf: collectCalls(count, async (histories: readonly History[]) => {
       // A run has the same number of histories each time, so the last one fills what is left.
       const filled = Array.from({ length: count }, (_, i) => histories[Math.min(i, histories.length - 1)]!);
-      await session.run(joinedFeeds(inputs, filled, head.longest), outputs);
-      exactRows.set(outputs[rows]!.data as Float32Array);
+      await run(joinedFeeds(inputs, filled, head.longest));
+      exactRows.set(outputs[rows]!);
+      const groups = partGroups.map((_, part) => outputs[groupsOutput(part)]!);
       return histories.map((_, i) =>
         headFrom({
           ...{ items, itemCount, moments, longest },
