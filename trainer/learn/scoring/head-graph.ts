@@ -59,9 +59,8 @@ const clustersOf = (part: number, itemCount: number) =>
   Math.min(PART_CLUSTERS, Math.ceil((itemCount - part * PART_ITEMS) / (CLUSTER_GROUPS * GROUP_ITEMS)));
 
 /**
- * Where the groups of a cluster are: in which part, where the first of them is in it, and how far the others are apart. The items of the
- * group at `at` of this part are `firstItem + at`, and so on, each `groups` apart; those at or after `itemCount` do not exist. They are not
- * neighbours, because the runtime finds the largest of several rows faster than of neighbours in a row.
+ * Where the groups of a cluster are: in which part, where the first of them is in it, and how far the others are apart. The group at `at` of
+ * this part has the GROUP_ITEMS items from `firstItem + GROUP_ITEMS * at` on; those at or after `itemCount` do not exist.
  */
 export function clusterAt(cluster: number, itemCount: number) {
   const part = Math.floor(cluster / PART_CLUSTERS);
@@ -259,13 +258,18 @@ function scaledRows({ width, values, scales }: ItemRows): Float32Array<ArrayBuff
   return rows;
 }
 
-/** [width, count] of the items from `first` on; items beyond the last one are zeros. */
+/**
+ * [width, count] of the items from `first` on, so that column j * groups + g is item j of group g: the runtime finds the largest of several
+ * rows faster than of neighbours in a row. Items beyond the last one are zeros.
+ */
 function columnsOf({ width, values, scales }: ItemRows, first: number, count: number): Float32Array<ArrayBuffer> {
   const columns = new Float32Array(width * count);
+  const groups = count / GROUP_ITEMS;
   const known = Math.min(count, values.length / width - first);
   for (let at = 0; at < known; at++) {
+    const column = (at % GROUP_ITEMS) * groups + Math.floor(at / GROUP_ITEMS);
     const scale = scales ? scales[first + at]! : 1;
-    for (let i = 0; i < width; i++) columns[i * count + at] = values[(first + at) * width + i]! * scale;
+    for (let i = 0; i < width; i++) columns[i * count + column] = values[(first + at) * width + i]! * scale;
   }
   return columns;
 }

@@ -156,8 +156,8 @@ function headFrom({
       for (let i = 0, group = first; i < CLUSTER_GROUPS; i++, group += apart) {
         const largest = products[place * count + group]!;
         if ((largest === clusters[cluster]) !== isLargest || isBelow(largest)) continue;
-        for (let j = 0, item = firstItem + group; j < GROUP_ITEMS && item < itemCount; j++, item += count)
-          add(item as ItemIndex);
+        const begin = firstItem + GROUP_ITEMS * group;
+        for (let item = begin; item < begin + GROUP_ITEMS && item < itemCount; item++) add(item as ItemIndex);
       }
     };
     if (!Number.isFinite(rounding)) return undefined;
