@@ -59,8 +59,8 @@ const clustersOf = (part: number, itemCount: number) =>
   Math.min(PART_CLUSTERS, Math.ceil((itemCount - part * PART_ITEMS) / (CLUSTER_GROUPS * GROUP_ITEMS)));
 
 /**
- * Where the groups of a cluster are: in which part, where the first of them is in it, and how far the others are apart. The group at `at` of
- * this part has the GROUP_ITEMS items from `firstItem + GROUP_ITEMS * at` on; those at or after `itemCount` do not exist.
+ * Where the groups of a cluster are: in which part, where the first of them is in it, and how far the others are apart. The group at
+ * `at` of this part has the GROUP_ITEMS items from `firstItem + GROUP_ITEMS * at` on; those at or after `itemCount` do not exist.
  */
 export function clusterAt(cluster: number, itemCount: number) {
   const part = Math.floor(cluster / PART_CLUSTERS);
