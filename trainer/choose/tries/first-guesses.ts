@@ -123,13 +123,15 @@ async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[]):
   }
 }
 
-/** If nothing fits the budget, the cheapest candidate may take the whole budget again: a late model is better than none. */
+/** If nothing fits the budget, the cheapest candidates may take the whole budget once more: a late model is better than none. */
 async function tryLate(state: SelectState, candidates: readonly Candidate[]): Promise<void> {
   const { train } = state.validation;
-  const { memoryMbMax } = state.context;
+  const { memoryMbMax, clock } = state.context;
+  const end = clock() + state.secondsMax;
   const possible = candidates.filter(({ method, params }) => method.cost(train, params).memoryMb <= memoryMbMax);
   for (const candidate of possible.sort((a, b) => costOf(a, train) - costOf(b, train))) {
-    const secondsMax = state.secondsMax;
+    const secondsMax = end - clock();
+    if (secondsMax <= 0) return;
     const trial = await tryCandidate(state, candidate, { secondsMax, secondsHard: secondsMax });
     if (trial) return addTrial(state, trial);
   }

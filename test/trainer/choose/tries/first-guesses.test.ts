@@ -110,6 +110,18 @@ test("where nothing fits, the cheapest is tried late", async () => {
   expect(order).toEqual(["dear 3"]);
   expect(tried.length).toBe(1);
 });
+test("fits that fail late take the budget once more in all", async () => {
+  const fails = (name: string) => {
+    const fit: Method["fit"] = async () => {
+      order.push(name);
+      now += 60;
+      throw new Error("it was stopped");
+    };
+    return named(name, 200, { fit });
+  };
+  const { tried } = await tryIn(100, [fails("a"), fails("b")]);
+  expect([order.length, tried.length]).toEqual([2, 0]);
+});
 test("where not all best guesses fit, the cheapest settings of all methods come first, then the best guesses that fit", async () => {
   const cheapAt3 = (dear: number, cheap: number) => (params: Params) => (params.lambda === 3 ? cheap : dear);
   await tryIn(50, [named("a", 5), named("b", cheapAt3(30, 2)), named("c", cheapAt3(20, 1))]);
