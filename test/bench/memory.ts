@@ -44,7 +44,7 @@ type Judged = {
   readonly failure: string | undefined;
   readonly peakMb: number;
   readonly seconds: number;
-  /** Of no list if the run failed. */
+  /** NaN if the run failed, since there are no lists then. */
   readonly ndcg: number;
 };
 

@@ -25,7 +25,7 @@ export type PushdownRun = {
 export type PushdownStage = {
   readonly name: string;
   readonly seconds: number;
-  /** Of the trainer alone. */
+  /** The CPU time of the trainer, without that of the database. */
   readonly cpuSeconds: number;
   readonly peakMb: number;
 };

@@ -47,7 +47,7 @@ export type WarehouseUse = {
   readonly bytesBilled: number;
   readonly slotSeconds: number;
   readonly resultBytesMax: number;
-  /** Of the trainer, without fitting. */
+  /** The time of the trainer without fitting. */
   readonly trainerSeconds: number;
   readonly onDemandDollars: number;
   readonly slotDollars: number;

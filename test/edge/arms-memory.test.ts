@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { shopModel } from "../fixtures/edge-shop.ts";
 import { CACHING, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
-/** Of 28 MB, the runtime takes 17 and a version 7. */
+/** Makes a version of 7 MB. An isolate of 28 MB then holds one beside the runtime, which takes 17 MB, but not two. */
 const PADDING = 200_000;
 const CANARY = { share: 0.5, hours: 24, goal: { type: "purchase", within_hours: 24 }, edgeMemoryBytes: 1e9 } as const;
 

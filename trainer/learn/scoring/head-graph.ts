@@ -41,7 +41,7 @@ export type HeadGraph = {
   readonly graph: Uint8Array;
   /** The items of each part as columns, times their scales. */
   readonly files: ExportedModel["weights"];
-  /** Those of the published graph, each with the items of all histories, one history after the other. LENGTHS comes besides. */
+  /** The inputs of the published graph, each for all histories, one after the other. The graph also has the input LENGTHS. */
   readonly inputs: readonly string[];
   /** How many of its newest items a history may have. */
   readonly longest: number;
