@@ -37,9 +37,15 @@ export const METHODS: Readonly<Record<string, Method>> = byName([
   ...standardBlends(byName(PERSONAL as readonly Method[])),
 ]);
 
-/** The same method with an empty grid on data that do not suit it. */
+/** The same method with an empty grid on data that do not suit it, which is found out once, since it may take a pass over all rows. */
 function triedWhere(isSuited: (data: TrainingData) => boolean, method: Method): Method {
-  return { ...method, grid: (data) => (isSuited(data) ? method.grid(data) : []) };
+  const known = new WeakMap<TrainingData, boolean>();
+  const suits = (data: TrainingData) => {
+    const answer = known.get(data) ?? isSuited(data);
+    known.set(data, answer);
+    return answer;
+  };
+  return { ...method, grid: (data) => (suits(data) ? method.grid(data) : []) };
 }
 
 /** A walk that may stay on an item is worth a try if at least this fraction of the positives repeats an item of its history. */
