@@ -2,10 +2,10 @@ import type { AttributeColumn } from "../../shared/attributes.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { packStrings } from "../../shared/packed-strings.ts";
 import { topK } from "../../shared/top-k.ts";
-import type { AppendScores, ExportedModel, FittedModel } from "../../trainer/learn/model.ts";
-import { appendPooled } from "../../trainer/learn/neural/pooled-export.ts";
+import type { ExportedModel, FittedModel } from "../../trainer/learn/model.ts";
+import { fittedNetwork } from "../../trainer/learn/neural/fitted-network.ts";
+import { POOLED_EXPORT } from "../../trainer/learn/neural/pooled-export.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
-import { exportScores } from "../../trainer/learn/scoring/scoring-graph.ts";
 import type { Dataset } from "../../trainer/read/dataset/dataset.ts";
 
 /** A generated world of one size, with the answers that the edge should give. */
@@ -54,9 +54,7 @@ export function drawnWorld(options: {
     ["projection", { value: identity(WIDTH), dims: [WIDTH, WIDTH] }],
     ["everyone", { value: new Float32Array(WIDTH), dims: [WIDTH] }],
   ]);
-  const append: AppendScores = (graph, items, budget) => appendPooled(graph, items, { shape, parameters }, budget);
-  const exportWithin = exportScores("pooled", itemCount, append);
-  const model = { method: "pooled", params: {}, itemCount, historyMax: HISTORY_MAX, append, export: exportWithin };
+  const model = fittedNetwork({ method: "pooled", params: {} }, { shape, parameters }, POOLED_EXPORT);
   const tastes = tasteCount(itemCount);
   const historyOf = (user: number, length: number): ItemIndex[] => {
     const random = seededRandom(1000 + user);
@@ -73,7 +71,7 @@ export function drawnWorld(options: {
     itemCount,
     dataset: datasetOf({ itemCount, userCount, historyOf }),
     model,
-    exported: exportWithin({ weightBytesMax }),
+    exported: model.export({ weightBytesMax }),
     historyOf,
     exactBest: (history, limit) => exactBest(values, history, limit),
   };

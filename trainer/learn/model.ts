@@ -76,6 +76,8 @@ export type FittedModel = {
   readonly historyMax: number;
   /** Adds the model's scoring to a graph, which may hold other models too. */
   readonly append: AppendScores;
+  /** Total size of the model's weight files, in bytes, when nothing is left out and weights are in 8-bit codes if these are smaller. */
+  readonly bytesCoded: () => number;
   /** Smallest total size of the model's weight files, in bytes. Absent: a smaller budget is refused by `append`. */
   readonly bytesLeast?: () => number;
   /** The serving form within the budget; `truncation` says what was left out. */

@@ -4,7 +4,7 @@ import { candidateSource } from "./neural/candidates.ts";
 import { fittedNetwork } from "./neural/fitted-network.ts";
 import { describedItemTable, type FeatureTable } from "./neural/item-vectors.ts";
 import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
-import { appendPooled } from "./neural/pooled-export.ts";
+import { POOLED_EXPORT } from "./neural/pooled-export.ts";
 import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
 import { type Network, trainNetwork } from "./neural/train-network.ts";
 import type { TrainingPlan } from "./neural/training.ts";
@@ -75,7 +75,7 @@ export const pooledHistory: Method<PooledHistoryParams> = {
       const vectors = features ? undefined : await graphVectors(learnt, params.width, inGraph);
       return networkOf(histories, shape, { params, random, vectors, features });
     });
-    return fittedNetwork({ method: "pooled_history", params }, { shape, parameters: averages }, appendPooled);
+    return fittedNetwork({ method: "pooled_history", params }, { shape, parameters: averages }, POOLED_EXPORT);
   },
 };
 

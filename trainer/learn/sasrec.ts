@@ -4,7 +4,7 @@ import { epochBatches, type SequenceBatch, tiesShuffled } from "./neural/batches
 import { candidateSource, wholeCatalog } from "./neural/candidates.ts";
 import { fittedNetwork } from "./neural/fitted-network.ts";
 import { describedItemTable, type FeatureTable } from "./neural/item-vectors.ts";
-import { appendSasrec } from "./neural/sasrec-export.ts";
+import { SASREC_EXPORT } from "./neural/sasrec-export.ts";
 import { compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
 import { freshParameters } from "./neural/sasrec-parameters.ts";
 import { type Network, trainNetwork } from "./neural/train-network.ts";
@@ -63,7 +63,7 @@ export const sasrec: Method<SasrecParams> = {
       const vectors = isDense(data) ? undefined : await graphVectors(learnt, width, inGraph);
       return networkOf(histories, shape, { params, times, random, vectors, features });
     });
-    return fittedNetwork({ method: "sasrec", params }, { shape, parameters: averages }, appendSasrec);
+    return fittedNetwork({ method: "sasrec", params }, { shape, parameters: averages }, SASREC_EXPORT);
   },
 };
 

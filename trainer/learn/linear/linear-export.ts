@@ -10,7 +10,7 @@ import type { EncodedFactors } from "../weights/factor-encoding.ts";
 import { hopScores } from "../weights/hop-scores.ts";
 import type { EncodedHops } from "../weights/hop-weights.ts";
 import { addSparseScores, type ExternalFile, type WeighedHistory } from "../weights/sparse-scores.ts";
-import { type EncodedBias, encodeWithin, leastBytes } from "../weights/weight-encoding.ts";
+import { codedBytes, type EncodedBias, encodeWithin, leastBytes, type WeightPart } from "../weights/weight-encoding.ts";
 import type { HistoryWeighting, LinearModel, LinearTerm } from "./linear-model.ts";
 import { linearRecipe } from "./linear-recipe.ts";
 
@@ -26,6 +26,7 @@ export function fittedLinear(method: string, params: Params, linear: LinearModel
     itemCount: linear.itemCount,
     historyMax: Math.max(1, ...linear.terms.map((term) => term.weighting.window)),
     append,
+    bytesCoded: () => codedBytes(unweighedParts(linear), linear.bias),
     bytesLeast: () => leastLinearBytes(linear),
     export: exportScores(method, linear.itemCount, append),
   };
@@ -57,11 +58,11 @@ function appendLinear(graph: GraphBuilder, items: string, model: LinearModel, bu
 }
 
 /** Bytes of the smallest files that `appendLinear` writes; it cannot keep to a smaller budget. */
-export const leastLinearBytes = ({ terms, bias }: LinearModel): number =>
-  leastBytes(
-    terms.map(({ matrix }) => ({ matrix, rowFactors: undefined })),
-    bias,
-  );
+export const leastLinearBytes = (linear: LinearModel): number => leastBytes(unweighedParts(linear), linear.bias);
+
+/** Sizes do not depend on how much rows count. */
+const unweighedParts = ({ terms }: LinearModel): WeightPart[] =>
+  terms.map(({ matrix }) => ({ matrix, rowFactors: undefined }));
 
 /** A weight's importance grows as its row's number of uses to this power. Tuned on four data sets. */
 const USE_EXPONENT = 0.3;

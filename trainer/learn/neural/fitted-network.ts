@@ -8,14 +8,30 @@ export type Trained<Shape> = { readonly shape: Shape; readonly parameters: Avera
 
 export type FittedNetwork<Shape> = FittedModel & { readonly network: Trained<Shape> };
 
-/** @param appendNetwork Adds the network's scoring to a graph. */
+/** How networks of a kind are served. */
+export type NetworkExport<Shape> = {
+  /** Adds the network's scoring to a graph. */
+  readonly append: (graph: GraphBuilder, items: string, network: Trained<Shape>, budget: PartBudget) => GraphPart;
+  /** `FittedModel.bytesCoded` of a network of that shape. */
+  readonly bytesCoded: (shape: Shape) => number;
+};
+
 export function fittedNetwork<Shape extends { readonly itemCount: number; readonly length: number }>(
   { method, params }: { readonly method: string; readonly params: Params },
   network: Trained<Shape>,
-  appendNetwork: (graph: GraphBuilder, items: string, network: Trained<Shape>, budget: PartBudget) => GraphPart,
+  served: NetworkExport<Shape>,
 ): FittedNetwork<Shape> {
   const { itemCount, length: historyMax } = network.shape;
   const append = (graph: GraphBuilder, items: string, budget: PartBudget) =>
-    appendNetwork(graph, items, network, budget);
-  return { method, params, network, itemCount, historyMax, append, export: exportScores(method, itemCount, append) };
+    served.append(graph, items, network, budget);
+  return {
+    method,
+    params,
+    network,
+    itemCount,
+    historyMax,
+    append,
+    bytesCoded: () => served.bytesCoded(network.shape),
+    export: exportScores(method, itemCount, append),
+  };
 }

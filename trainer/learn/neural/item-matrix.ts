@@ -5,7 +5,14 @@ import { symmetricEigen } from "../numerics/linear-algebra/symmetric-eigen.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { integers } from "../numerics/onnx/graph-shorthand.ts";
 import { type FileBox, fileBox } from "../scoring/scoring-graph.ts";
-import { blocksOf, type ItemMatrix, SCALE_BYTES, type ServedItems, serveBytes } from "../weights/byte-matrix.ts";
+import {
+  blocksOf,
+  type ItemMatrix,
+  itemMatrixBytes,
+  SCALE_BYTES,
+  type ServedItems,
+  serveBytes,
+} from "../weights/byte-matrix.ts";
 
 /**
  * Adds item vectors to a graph: as float32 if the budget allows it, else as a byte per number with one scale per item, else
@@ -30,6 +37,10 @@ export function serveItems(
   }
   return serveDirections(graph, matrix, { rank, box });
 }
+
+/** Bytes of the files of `serveItems` when no direction is left out, in bytes of items if these are smaller. */
+export const codedItemBytes = ({ itemCount, width }: Omit<ItemMatrix, "values">): number =>
+  Math.min(4 * itemCount * width, itemMatrixBytes(itemCount, width));
 
 const megabytes = (bytes: number) => (bytes / 1e6).toPrecision(3);
 

@@ -3,8 +3,8 @@ import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { integer, integers, scalar } from "../numerics/onnx/graph-shorthand.ts";
 import { fileBox } from "../scoring/scoring-graph.ts";
 import type { Averages } from "./averages.ts";
-import type { Trained } from "./fitted-network.ts";
-import { newestEntries, serveItems } from "./item-matrix.ts";
+import type { NetworkExport, Trained } from "./fitted-network.ts";
+import { codedItemBytes, newestEntries, serveItems } from "./item-matrix.ts";
 import { ITEM_TABLE } from "./item-vectors.ts";
 import type { PooledShape } from "./pooled-graph.ts";
 
@@ -59,6 +59,11 @@ export function appendPooled(
     },
   };
 }
+
+export const POOLED_EXPORT: NetworkExport<PooledShape> = {
+  append: appendPooled,
+  bytesCoded: (shape) => codedItemBytes(shape) + 4 * shape.itemCount,
+};
 
 /** float32 [L]: exp of the learnt weight of each entry's distance from the newest entry, which is the last. */
 function placeWeights(graph: GraphBuilder, items: string, table: string): string {

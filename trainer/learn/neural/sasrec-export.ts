@@ -2,8 +2,8 @@ import type { GraphPart, PartBudget } from "../model.ts";
 import { newTape } from "../numerics/autodiff/tape.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { integers } from "../numerics/onnx/graph-shorthand.ts";
-import type { Trained } from "./fitted-network.ts";
-import { newestEntries, serveItems } from "./item-matrix.ts";
+import type { NetworkExport, Trained } from "./fitted-network.ts";
+import { codedItemBytes, newestEntries, serveItems } from "./item-matrix.ts";
 import { ITEM_TABLE } from "./item-vectors.ts";
 import { NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts";
 
@@ -26,3 +26,5 @@ export function appendSasrec(
   const last = graph.op("Gather", [hidden.value, integers(graph, -1)]);
   return { scores: served.scoresOf(last), weights: served.files, truncation: served.truncation };
 }
+
+export const SASREC_EXPORT: NetworkExport<TransformerShape> = { append: appendSasrec, bytesCoded: codedItemBytes };

@@ -1,6 +1,6 @@
 import type { History } from "../../../shared/snapshot.ts";
 import type { AppendScores, FittedModel, GraphPart, Params } from "../model.ts";
-import { type GraphBuilder, graphBuilder } from "../numerics/onnx/graph.ts";
+import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import { integers, scalar, sumOver } from "../numerics/onnx/graph-shorthand.ts";
 import { exportScores } from "./scoring-graph.ts";
 
@@ -23,6 +23,7 @@ export function blend(method: string, params: Params, parts: readonly BlendPart[
     itemCount,
     historyMax: Math.max(...parts.map(({ model }) => model.historyMax)),
     append,
+    bytesCoded: () => codedBytesOf(parts),
     bytesLeast: () => leastBytesOf(parts),
     export: exportScores(method, itemCount, append),
   };
@@ -109,17 +110,27 @@ function blendRecipe(parts: readonly PartRecipe[]): GraphPart["recipe"] {
 const leastBytesOf = (parts: readonly BlendPart[]): number =>
   parts.reduce((sum, { model }) => sum + (model.bytesLeast?.() ?? 0), 0);
 
-/** Byte budget of the first part: proportional to its weight, but the others keep their smallest sizes. */
-const bytesOfFirst = (parts: readonly BlendPart[], bytesLeft: number): number =>
-  Math.min(proportionalBytes(parts, bytesLeft), bytesLeft - leastBytesOf(parts.slice(1)));
+const codedBytesOf = (parts: readonly BlendPart[]): number =>
+  parts.reduce((sum, { model }) => sum + model.bytesCoded(), 0);
 
 /**
- * The bytes that the first part needs, or its proportional quota if that is less. Parts that need less than their quota get what
+ * Byte budget of the first part. If all parts fit in codes, it is what the codes of the others leave, so that no part has exact weights
+ * while another must leave weights out. Else it is proportional to the part's weight, but the others keep their smallest sizes.
+ */
+function bytesOfFirst(parts: readonly BlendPart[], bytesLeft: number): number {
+  const others = parts.slice(1);
+  const besideCodes = bytesLeft - codedBytesOf(others);
+  if (parts[0]!.model.bytesCoded() <= besideCodes) return besideCodes;
+  return Math.min(proportionalBytes(parts, bytesLeft), bytesLeft - leastBytesOf(others));
+}
+
+/**
+ * The bytes that the first part needs in codes, or its proportional quota if that is less. Parts that need less than their quota get what
  * they need, and the rest is divided again among the others.
  */
 function proportionalBytes(parts: readonly BlendPart[], bytes: number): number {
   let bytesLeft = bytes;
-  let open = parts.map(({ model, weight }) => ({ model, weight, needed: bytesNeeded(model) }));
+  let open = parts.map(({ model, weight }) => ({ model, weight, needed: model.bytesCoded() }));
   const first = open[0]!;
   for (;;) {
     const total = open.reduce((sum, { weight }) => sum + weight, 0);
@@ -130,18 +141,4 @@ function proportionalBytes(parts: readonly BlendPart[], bytes: number): number {
     bytesLeft -= satisfied.reduce((sum, { needed }) => sum + needed, 0);
     open = open.filter((part) => !satisfied.includes(part));
   }
-}
-
-const NEEDED = new WeakMap<FittedModel, number>();
-
-/** Bytes of the model's weight files when nothing is left out. */
-function bytesNeeded(model: FittedModel): number {
-  const known = NEEDED.get(model);
-  if (known !== undefined) return known;
-  const graph = graphBuilder("scratch");
-  const items = graph.input("items", "int32", ["L"]);
-  const { weights } = model.append(graph, items, { weightBytesMax: Number.MAX_SAFE_INTEGER, prefix: "" });
-  const needed = weights.reduce((sum, { bytes }) => sum + bytes.length, 0);
-  NEEDED.set(model, needed);
-  return needed;
 }

@@ -71,6 +71,10 @@ export function encodeWithin(parts: readonly WeightPart[], bias: Float32Array | 
   return encodeUnder(parts, bias, isEnough ? allUsers : largestOf(cutBesideHops));
 }
 
+/** Bytes when no weight is left out, in codes if these are smaller. */
+export const codedBytes = (parts: readonly WeightPart[], bias: Float32Array | undefined): number =>
+  Math.min(...(parts.length === 0 ? [EXACT] : [EXACT, CODED]).map((plan) => bytesUnder(parts, bias, plan)));
+
 /** Bytes of the smallest encoding: no smaller budget can be met. */
 export const leastBytes = (parts: readonly WeightPart[], bias: Float32Array | undefined): number =>
   Math.min(...(parts.length === 0 ? [EXACT] : [EXACT, CODED, cut(0)]).map((plan) => bytesUnder(parts, bias, plan)));

@@ -9,8 +9,11 @@ import type { ExportedModel } from "../../../../trainer/learn/model.ts";
 import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
 import { blend } from "../../../../trainer/learn/scoring/blend.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
+import { plateauFilter, sharpenedFilter } from "../../../../trainer/learn/sharpened-filter.ts";
 import { sparseBuilder } from "../../../../trainer/learn/weights/sparse-builder.ts";
 import { denseWeights, factorWeights, type WeightMatrix } from "../../../../trainer/learn/weights/weight-matrix.ts";
+import { drawnWorld } from "../../../bench/edge-scale-world.ts";
+import { fitContext } from "../../../fixtures/fit-context.ts";
 import { referenceScores } from "../../../fixtures/reference-scores.ts";
 
 const modelOf = (itemCount: number, matrix: WeightMatrix, window = 10) =>
@@ -110,4 +113,31 @@ test("a part of small weight gets at least its smallest size, and the budget is 
     expect(sizeOf(exported)).toBeLessThanOrEqual(weightBytesMax);
     expect(exported.truncation).toContain("rank 1 of 4");
   }
+});
+
+test("all parts are in codes before one leaves vectors out, and such lists are nearly those of exact weights", async () => {
+  const itemCount = 2000;
+  const { dataset, historyOf, model } = drawnWorld({ label: "w", itemCount, userCount: 300, weightBytesMax: 1e7 });
+  const filter = await sharpenedFilter.fit(dataset, { ...plateauFilter(dataset), rank: 256 }, fitContext());
+  const whole = blend("b", {}, [
+    { model, weight: 5 },
+    { model: filter, weight: 1 },
+  ]);
+  const coded = whole.export({ weightBytesMax: whole.bytesCoded() });
+  expect(sizeOf(coded)).toBe(whole.bytesCoded());
+  expect(coded.truncation).toBe(
+    "pooled: item vectors as int8 with one scale per item; sharpened_filter: 8-bit weights",
+  );
+  const scorers = await Promise.all(
+    [whole.export({ weightBytesMax: 1e7 }), coded].map((exported) => openScorer(exported, itemCount)),
+  );
+  let [same, all] = [0, 0];
+  for (let user = 0; user < 50; user++) {
+    const past = { items: historyOf(user, 20), agesDays: new Array<number>(20).fill(0) };
+    const [exact, found] = [topK(await scorers[0]!.score(past), 20), topK(await scorers[1]!.score(past), 20)];
+    all += exact.length;
+    same += exact.filter((item) => found.includes(item)).length;
+  }
+  expect(same / all).toBeGreaterThan(0.96);
+  for (const scorer of scorers) await scorer.close();
 });
