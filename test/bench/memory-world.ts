@@ -5,11 +5,51 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { DuckDBInstance } from "@duckdb/node-api";
 import type { ModelRecord } from "../../shared/model-record.ts";
+import { literal } from "../../trainer/read/connectors/sql-text.ts";
 import { s3Store } from "../../trainer/store/s3-store.ts";
 import { startLocalR2 } from "../fixtures/local-r2.ts";
+import type { PostgresServer } from "../fixtures/postgres-server.ts";
 import { caller, environmentOf } from "../fixtures/trainer-client.ts";
 import { specOf } from "../fixtures/trainer-spec.ts";
+
+/** Where the run reads the rows of `interactions`. */
+export type MemorySource = {
+  readonly connector: { readonly type: string; readonly [setting: string]: unknown };
+  /** Settings that the trainer needs to read it. */
+  readonly environment: NodeJS.ProcessEnv;
+};
+
+/** `interactions.parquet` of a folder. */
+export const parquetSource = (folder: string): MemorySource => ({
+  connector: { type: "File", location: `${folder}/interactions.parquet` },
+  environment: { SHORTLIST_FILE_ROOTS: JSON.stringify({ [CUSTOMER]: [folder] }) },
+});
+
+/** A new table of a Postgres server with the same rows. */
+export async function postgresSource(folder: string, server: PostgresServer): Promise<MemorySource> {
+  const rows = join(folder, "interactions.csv");
+  const instance = await DuckDBInstance.create(":memory:", { threads: "1" });
+  const connection = await instance.connect();
+  await connection.run(`COPY (SELECT user_id, item_id, to_timestamp(created_at), label = 1
+    FROM ${literal(join(folder, "interactions.parquet"))}) TO ${literal(rows)} (FORMAT csv, HEADER false)`);
+  connection.closeSync();
+  instance.closeSync();
+  await server.execute(`DROP TABLE IF EXISTS interactions; CREATE UNLOGGED TABLE interactions
+    (user_id bigint, item_id integer, created_at timestamptz, label boolean);
+    COPY interactions FROM ${literal(rows)} (FORMAT csv); ANALYZE interactions`);
+  await rm(rows);
+  return {
+    connector: {
+      type: "Postgres",
+      location: `postgres://owner@127.0.0.1:${server.port}/postgres`,
+      password: { env: PASSWORD },
+      sslmode: "disable",
+    },
+    environment: { [PASSWORD]: server.password, SHORTLIST_ALLOW_PRIVATE_ADDRESSES: "true" },
+  };
+}
 
 export type Limits = {
   readonly memoryMb: number;
@@ -26,14 +66,15 @@ export type ProcessEnded = {
 };
 
 const CUSTOMER = "bench";
+const PASSWORD = "SHORTLIST_SECRET_BENCH__DB";
 const MODEL = "memory";
 const PROGRAM = new URL("../../trainer/main.ts", import.meta.url).pathname;
 const POLL_MS = 2000;
 const SAY_MS = 30_000;
 
-/** Trains a model on the files of the folder and hands the state of its record after the run to `judge`. */
+/** Trains a model on the rows of the source and hands the state of its record after the run to `judge`. */
 export async function trainWithin<Result>(
-  data: string,
+  { connector, environment }: MemorySource,
   { memoryMb, fitSeconds, say }: Limits,
   judge: (run: TrainedRun) => Promise<Result>,
 ): Promise<Result> {
@@ -50,7 +91,7 @@ export async function trainWithin<Result>(
       SHORTLIST_S3_BUCKET: bucket.s3.bucket,
       SHORTLIST_S3_ACCESS_KEY_ID: bucket.s3.accessKeyId,
       SHORTLIST_S3_SECRET_ACCESS_KEY: bucket.s3.secretAccessKey,
-      SHORTLIST_FILE_ROOTS: JSON.stringify({ [CUSTOMER]: [data] }),
+      ...environment,
       SHORTLIST_RUN_MEMORY_MB: String(memoryMb),
       SHORTLIST_FIT_SECONDS: String(fitSeconds),
       SHORTLIST_RUN_ATTEMPTS: "1",
@@ -69,7 +110,7 @@ export async function trainWithin<Result>(
     });
     const call = caller(port);
     const body = specOf(MODEL, "SELECT * FROM interactions", {
-      connector_configs: [{ type: "File", location: `${data}/interactions.parquet` }],
+      connector_configs: [connector],
     });
     const created = await call("POST", "/v0/models", { customer: CUSTOMER, body });
     if (created.status >= 300) throw new Error(`The model was not created: ${JSON.stringify(created.body)}`);

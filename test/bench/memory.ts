@@ -2,9 +2,10 @@ import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";
 import { liveReport } from "../../trainer/run/stored-state.ts";
 import { openStoredVersion } from "../../trainer/run/stored-version.ts";
 import { readManifest } from "../../trainer/store/versions.ts";
-import type { Bench, Figure } from "./bench.ts";
+import { findPostgres, startPostgres } from "../fixtures/postgres-server.ts";
+import type { Bench, BenchContext, Figure } from "./bench.ts";
 import { type HeldOut, memoryData } from "./memory-data.ts";
-import { type TrainedRun, trainWithin } from "./memory-world.ts";
+import { type MemorySource, parquetSource, postgresSource, type TrainedRun, trainWithin } from "./memory-world.ts";
 
 const ROWS = "5e6";
 const MEMORY = "1000,2000,16000";
@@ -14,16 +15,32 @@ const CUT_OFF = 10;
 /**
  * Real trainings of the same rows within several limits of memory: outcome, peak, seconds, and NDCG@10 of the users' next choices by the
  * published graph. Fails if a run fails, or stands above its limit. Flags: `--rows=5e6,5e7`, `--memory=1000,2000,16000` in MB of
- * SHORTLIST_RUN_MEMORY_MB, `--seconds=120` for choosing.
+ * SHORTLIST_RUN_MEMORY_MB, `--seconds=120` for choosing, `--postgres` to read from a real Postgres server instead of a file.
  */
-export const memory: Bench = async ({ say, fail, flags }) => {
+export const memory: Bench = async (context) => {
+  if (!context.flags.has("postgres")) return await measured(context, parquetSource);
+  const bin = findPostgres();
+  if (bin === undefined) throw new Error("No Postgres server is installed here.");
+  const server = await startPostgres(bin);
+  try {
+    return await measured(context, (folder) => postgresSource(folder, server));
+  } finally {
+    await server.stop();
+  }
+};
+
+async function measured(
+  { say, fail, flags }: BenchContext,
+  sourceOf: (folder: string) => MemorySource | Promise<MemorySource>,
+): Promise<Figure[]> {
   const listed = (name: string, given: string) => (flags.get(name) ?? given).split(",").map(Number);
   const figures: Figure[] = [];
   for (const rows of listed("rows", ROWS)) {
     const { folder, heldOut } = await memoryData(rows);
+    const source = await sourceOf(folder);
     for (const memoryMb of listed("memory", MEMORY)) {
       const limits = { memoryMb, fitSeconds: Number(flags.get("seconds") ?? FIT_SECONDS), say };
-      const judged = await trainWithin(folder, limits, (run) => judge(run, heldOut));
+      const judged = await trainWithin(source, limits, (run) => judge(run, heldOut));
       const { lines, failure, peakMb, seconds, ndcg } = judged;
       const name = `memory.${rows.toExponential(0)}.${memoryMb}`;
       for (const line of [name, ...lines]) say(`  ${line}`);
@@ -37,7 +54,7 @@ export const memory: Bench = async ({ say, fail, flags }) => {
     }
   }
   return figures;
-};
+}
 
 type Judged = {
   readonly lines: readonly string[];

@@ -46,8 +46,7 @@ export function dataForFit(
   whole: Dataset,
   { memoryMbMax, memoryMbFree, seed, secondsHard }: FitBudget,
 ): Dataset {
-  const plannedMb = memoryMbMax - (2 * interactionBytes(whole)) / 1e6;
-  const leftMb = Math.max(0, Math.min(plannedMb, memoryMbFree?.() ?? Number.POSITIVE_INFINITY));
+  const leftMb = Math.max(0, memoryMbFree?.() ?? memoryMbMax - (2 * interactionBytes(whole)) / 1e6);
   let data = whole;
   for (let fraction = 0.5; data.userCount > USERS_MIN; fraction /= 2) {
     const { memoryMb, seconds } = method.cost(data, params);

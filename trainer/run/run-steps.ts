@@ -37,7 +37,6 @@ import { publish } from "../store/publish.ts";
 import { hasChangedItems } from "../store/serving-memory.ts";
 import { sweep } from "../store/sweep.ts";
 import type { BuiltVersion } from "../store/version-files.ts";
-import { freeMemory } from "./free-memory.ts";
 import { orNotEnough } from "./not-enough-events.ts";
 import { scenarioWarnings } from "./scenario-warnings.ts";
 import { creationMs } from "./stored-state.ts";
@@ -52,6 +51,8 @@ export type TrainDeps = {
   readonly clock: () => number;
   readonly report: StageReporter;
   readonly onData: (data: DataSummary) => void;
+  /** MB that the process has left beyond what it really holds. Absent: as the settings' `memoryMbMax` says. */
+  readonly memoryMbFree?: (() => number) | undefined;
   /** Told which method the run tries next; undefined when it tries none any more. */
   readonly onTry?: ((method: string | undefined) => void) | undefined;
   /** True while this run still owns the model's lease. Checked before the version goes live and before each deletion of a sweep. */
@@ -203,7 +204,7 @@ export async function chooseModel(
     ...(spec.objective && { metric: spec.objective.metric as MetricAtK, coverageMin: spec.objective.coverage_min }),
     secondsMax: fitSeconds(learnt.items.length, settings.fitSecondsMax),
     memoryMbMax,
-    memoryMbFree: freeMemory(settings.memoryMbMax),
+    memoryMbFree: deps.memoryMbFree,
     tooLarge: settings.tooLarge,
     onTry: deps.onTry,
     budget: { weightBytesMax: settings.weightBytesMax },
@@ -233,7 +234,7 @@ export function fitOnAllData({ job: { settings }, deps }: Run, data: RunData, se
     context: {
       budget: { weightBytesMax },
       memoryMbMax,
-      memoryMbFree: freeMemory(settings.memoryMbMax),
+      memoryMbFree: deps.memoryMbFree,
       onTry: deps.onTry,
       seed,
       signal: deps.signal,

@@ -5,6 +5,7 @@ import { StageError } from "../stage/stage-error.ts";
 import { stageReporter } from "../stage/stage-reporter.ts";
 import { s3Store } from "../store/s3-store.ts";
 import { checkLease, requestAccessToken } from "./ask-management.ts";
+import { freeMemory, memoryForData } from "./free-memory.ts";
 import { runFailure } from "./run-failure.ts";
 import { trainModel } from "./train-model.ts";
 import type { RunMessage, TrainingJob } from "./training-run.ts";
@@ -31,19 +32,25 @@ async function perform(job: TrainingJob): Promise<RunMessage> {
   try {
     const bigqueryToken = () => requestAccessToken(process, stop.signal);
     const settings = { ...job.connectorSettings, secret: childSecret(), bigqueryToken };
-    return await trainModel(job, {
-      connect: { customer: job.customer, settings },
-      store: s3Store(readChildStore()),
-      signal: stop.signal,
-      nowMs: () => Date.now(),
-      clock,
-      report,
-      onData: (data) => send({ kind: "data", data }),
-      onTry: (method) => send({ kind: "trying", method }),
-      ownsLease: () => checkLease(process, stop.signal),
-      onCleanupError: (error) => console.error("A removal of old or erased data failed:", error),
-      onErasedRemoved: () => send({ kind: "erased_removed" }),
-    });
+    const { memoryMbMax } = job.settings;
+    const forData = { ...job.settings, memoryMbMax: memoryForData(memoryMbMax) };
+    return await trainModel(
+      { ...job, settings: forData },
+      {
+        memoryMbFree: freeMemory(memoryMbMax),
+        connect: { customer: job.customer, settings },
+        store: s3Store(readChildStore()),
+        signal: stop.signal,
+        nowMs: () => Date.now(),
+        clock,
+        report,
+        onData: (data) => send({ kind: "data", data }),
+        onTry: (method) => send({ kind: "trying", method }),
+        ownsLease: () => checkLease(process, stop.signal),
+        onCleanupError: (error) => console.error("A removal of old or erased data failed:", error),
+        onErasedRemoved: () => send({ kind: "erased_removed" }),
+      },
+    );
   } catch (error) {
     if (!(error instanceof StageError)) console.error(error);
     return { kind: "failed", failure: runFailure(error, stage) };

@@ -32,6 +32,7 @@ export type TrainingSettings = {
   readonly incremental?: { readonly overlapSeconds: number; readonly fullReadSeconds: number };
   readonly seed: number;
   readonly fitSecondsMax: number;
+  /** Memory of the run's process. What the process itself needs of it is not for data and models (free-memory.ts). */
   readonly memoryMbMax: number;
   /** Methods with which an earlier attempt of this run exceeded its memory. They are not tried again. */
   readonly tooLarge?: readonly string[];

@@ -23,7 +23,8 @@ export type Refit = {
   readonly dataset: Dataset;
   /** The order of its catalog, for reorderItems. */
   readonly order: Int32Array;
-  readonly fitted: FittedModel;
+  /** What a version says of its model. The model itself, which may be large, is freed before the version is built. */
+  readonly fitted: Pick<FittedModel, "method" | "params" | "historyMax">;
   readonly exported: ExportedModel;
   readonly report: NonNullable<EvaluationReport["refit"]>;
 };
@@ -55,5 +56,6 @@ export async function refit({
   const exported = fitted.export(context.budget);
   const artifactBytes = bytesOf({ exported, historyMax: fitted.historyMax });
   const report = { interactions: data.items.length, seconds, artifact_bytes: artifactBytes };
-  return { dataset: ordered, order, fitted, exported, report };
+  const { method: name, params, historyMax } = fitted;
+  return { dataset: ordered, order, fitted: { method: name, params, historyMax }, exported, report };
 }

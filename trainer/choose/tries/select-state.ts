@@ -92,9 +92,9 @@ const isAnyNetworkPossible = ({ methods, validation, context }: SelectState, lef
     return params && context.parts.secondsToFit({ method, params }) <= LONGEST_FIT_FRACTION * left;
   });
 
-/** MB that one fit may take now: what the plan leaves beside the fitted parts, but no more than the process really has left. */
+/** MB that one fit may take now: what the process really has left, or else what the plan leaves beside the fitted parts. */
 const memoryMbLeft = ({ memoryMbMax, memoryMbFree, parts }: SelectState["context"]) =>
-  Math.max(0, Math.min(memoryMbMax - parts.heldMb(), memoryMbFree?.() ?? Number.POSITIVE_INFINITY));
+  Math.max(0, memoryMbFree?.() ?? memoryMbMax - parts.heldMb());
 
 const rounded = (seconds: number) => `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
 

@@ -8,27 +8,35 @@ export type SparseBuilder = {
   add(column: number, value: number): void;
   /** Closes the open row and opens the next. */
   endRow(): void;
+  /** Ends the builder. Rows that were not closed are empty. */
   build(): SparseWeights;
 };
 
+/** Entries of a block: 1 MB of columns and 1 MB of values. */
+const BLOCK_ENTRIES = 2 ** 18;
+
+type Block = { readonly columns: Int32Array<ArrayBuffer>; readonly values: Float32Array<ArrayBuffer> };
+
+/**
+ * Entries are collected in blocks, and each block is freed as soon as it is copied. Arrays that double would take up to four times the
+ * memory of the matrix, half of it for nothing.
+ */
 export function sparseBuilder(rowCount: number, columnCount: number): SparseBuilder {
   const start = new Uint32Array(rowCount + 1);
-  let columns = new Int32Array(Math.max(1024, rowCount));
-  let values = new Float32Array(columns.length);
-  let [row, count] = [0, 0];
-  const grow = () => {
-    const [oldColumns, oldValues] = [columns, values];
-    columns = new Int32Array(2 * count);
-    values = new Float32Array(2 * count);
-    columns.set(oldColumns);
-    values.set(oldValues);
+  const blocks: Block[] = [];
+  let { columns, values } = { columns: new Int32Array(0), values: new Float32Array(0) };
+  let [row, count, from] = [0, 0, 0]; // `from`: the first entry of the open block
+  const openBlock = () => {
+    from = count;
+    [columns, values] = [new Int32Array(BLOCK_ENTRIES), new Float32Array(BLOCK_ENTRIES)];
+    blocks.push({ columns, values });
   };
   return {
     add(column, value) {
       if (value === 0) return;
-      if (count === columns.length) grow();
-      columns[count] = column;
-      values[count++] = value;
+      if (count - from === columns.length) openBlock();
+      columns[count - from] = column;
+      values[count++ - from] = value;
     },
     endRow() {
       start[++row] = count;
@@ -38,10 +46,25 @@ export function sparseBuilder(rowCount: number, columnCount: number): SparseBuil
       rowCount,
       columnCount,
       start: start.fill(count, row + 1),
-      columns: columns.slice(0, count),
-      values: values.slice(0, count),
+      columns: joined(new Int32Array(count), blocks, ({ columns }) => columns),
+      values: joined(new Float32Array(count), blocks, ({ values }) => values),
     }),
   };
+}
+
+/** Fills an array with the entries of all blocks, the last of which may be partly empty, and frees the blocks' arrays. */
+function joined<Entries extends Int32Array<ArrayBuffer> | Float32Array<ArrayBuffer>>(
+  into: Entries,
+  blocks: readonly Block[],
+  entriesOf: (block: Block) => Entries,
+): Entries {
+  for (const [i, block] of blocks.entries()) {
+    const entries = entriesOf(block);
+    const to = i * BLOCK_ENTRIES;
+    into.set(entries.subarray(0, into.length - to), to);
+    entries.buffer.transfer(0);
+  }
+  return into;
 }
 
 /** The transposed matrix; the columns of each row ascend. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { stringAt } from "../../../../shared/packed-strings.ts";
 import { type RefitInput, refit } from "../../../../trainer/choose/decide/refit.ts";
 import { positivesOf } from "../../../../trainer/choose/report/report.ts";
-import type { Method } from "../../../../trainer/learn/model.ts";
+import type { FittedModel, Method } from "../../../../trainer/learn/model.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
 import { ease } from "../../../fixtures/ease.ts";
 import { referenceScores } from "../../../fixtures/reference-scores.ts";
@@ -26,9 +26,16 @@ const input: RefitInput = {
 };
 
 test("the chosen settings are fitted on every interaction, under the catalog order that is published", async () => {
-  const { dataset, fitted, exported, report } = await refit(input);
+  const models: FittedModel[] = [];
+  const fit: Method["fit"] = async (...task) => {
+    models.push(await (ease as Method).fit(...task));
+    return models[0]!;
+  };
+  const methods = { ease: { ...(ease as Method), fit } };
+  const { dataset, fitted, exported, report } = await refit({ ...input, methods });
   expect(report.interactions).toBe(500);
-  expect(fitted.params).toEqual(input.choice.params);
+  const { historyMax } = models[0]!;
+  expect(fitted).toEqual({ ...input.choice, historyMax });
   const counts = [...positivesOf(dataset)];
   expect(counts).toEqual(counts.toSorted((a, b) => b - a));
   // Item ids moved with their items: the most popular one has the count that its id had before.
@@ -36,7 +43,7 @@ test("the chosen settings are fitted on every interaction, under the catalog ord
   expect(positivesOf(shop)[id - 1000]).toBe(counts[0]);
   const scorer = await openScorer(exported, 20);
   const scores = await scorer.score({ items: [3 as never], agesDays: [0] });
-  const expected = referenceScores(fitted, { items: [3 as never], agesDays: [0] });
+  const expected = referenceScores(models[0]!, { items: [3 as never], agesDays: [0] });
   for (const [item, score] of scores.entries()) expect(score).toBeCloseTo(expected[item]!, 5);
   await scorer.close();
 });

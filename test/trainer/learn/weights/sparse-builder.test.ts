@@ -36,11 +36,17 @@ test("a matrix has the rows that were added, without zeros", () => {
   expect(built().values.length).toBe(7);
 });
 
-test("the builder grows with its entries", () => {
-  const builder = sparseBuilder(1, 5000);
-  for (let column = 0; column < 5000; column++) builder.add(column, column + 1);
-  builder.endRow();
-  expect(builder.build().values.reduce((sum, value) => sum + value, 0)).toBe((5000 * 5001) / 2);
+test.each([5000, 2 ** 18, 600_000])("the builder takes %i entries, over rows and blocks", (count) => {
+  const builder = sparseBuilder(2, count);
+  for (let column = 0; column < count; column++) {
+    builder.add(column, column % 1000 || 0.5);
+    if (column === count >> 1) builder.endRow();
+  }
+  const { start, columns, values } = builder.build();
+  expect([...start]).toEqual([0, (count >> 1) + 1, count]);
+  expect(columns.length).toBe(count);
+  expect(columns.every((column, i) => column === i)).toBe(true);
+  expect(values.every((value, i) => value === (i % 1000 || 0.5))).toBe(true);
 });
 
 test("transposing twice gives the same matrix", () => {
