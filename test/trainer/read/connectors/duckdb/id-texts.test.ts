@@ -7,7 +7,7 @@ import type { ModelSpec } from "../../../../../shared/model-spec.ts";
 import { connect } from "../../../../../trainer/read/connectors/connect.ts";
 import { anyCharacter } from "../../../../fixtures/any-text.ts";
 import { fileSettings } from "../../../../fixtures/real-data.ts";
-import { itemIdsOf, readRows, rowsOf, specOf } from "../../../../fixtures/rows-spec.ts";
+import { itemIdsOf, readRows, rowsOf, specOf, userIdsOf } from "../../../../fixtures/rows-spec.ts";
 
 let folder: string;
 beforeAll(async () => {
@@ -192,35 +192,46 @@ const column = fc.oneof(
 const someIds = column.filter((ids) => new Set(ids.map((id) => id.replace(/\.0+$/, ""))).size > 1);
 
 describe("for any ids, those of the dataset are those of the file", () => {
+  const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
   const expected = (ids: readonly string[]) => {
     const lostPoint = ids.every((id) => /^-?[1-9]\d*\.0+$|^0\.0+$/.test(id))
       ? ids.map((id) => id.replace(/\.0+$/, ""))
       : ids;
-    return [...new Set(lostPoint)].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+    return [...new Set(lostPoint)].sort(byBytes);
   };
   const quoted = (text: string, always: boolean) =>
     always || /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 
+  /** The texts of two columns, with as many rows as the longer one. */
+  const rowsOfTwo = (users: readonly string[], items: readonly string[]) =>
+    Array.from({ length: Math.max(users.length, items.length) }, (_, row) => [
+      users[row % users.length]!,
+      items[row % items.length]!,
+    ]);
+
   test("as CSV", () =>
     fc.assert(
-      fc.asyncProperty(someIds, fc.boolean(), async (ids, always) => {
-        const rows = ids.map((id, row) => ["u", quoted(id, always), `${T + row}`, "1"]);
-        const { dataset } = await read({
-          "rows.csv": csv([...rows, ["u", ids[0]!.length > 0 ? quoted(ids[0]!, always) : "", `${T}`, "1"]]),
-        });
-        expect(itemIdsOf(dataset)).toEqual(expected(ids));
+      fc.asyncProperty(someIds, someIds, fc.boolean(), async (users, items, always) => {
+        const rows = rowsOfTwo(users, items).map(([user, item], row) => [
+          quoted(user!, always),
+          quoted(item!, always),
+          `${T + row}`,
+          "1",
+        ]);
+        const { dataset } = await read({ "rows.csv": csv(rows) });
+        expect([userIdsOf(dataset), itemIdsOf(dataset)]).toEqual([expected(users), expected(items)]);
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     ));
 
   test("as JSON", () =>
     fc.assert(
-      fc.asyncProperty(someIds, async (ids) => {
-        const rows = ids.map((i, row) => JSON.stringify({ u: i, i, t: T + row, l: 1 }));
+      fc.asyncProperty(someIds, someIds, async (users, items) => {
+        const rows = rowsOfTwo(users, items).map(([u, i], row) => JSON.stringify({ u, i, t: T + row, l: 1 }));
         const { dataset } = await read({ "rows.jsonl": `${rows.join("\n")}\n` });
-        const exact = [...new Set(ids)].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-        expect(itemIdsOf(dataset)).toEqual(exact);
+        const exact = (ids: readonly string[]) => [...new Set(ids)].sort(byBytes);
+        expect([userIdsOf(dataset), itemIdsOf(dataset)]).toEqual([exact(users), exact(items)]);
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     ));
 });
