@@ -37,8 +37,8 @@ async function hasWhole(staging: Staging, what: "user" | "item"): Promise<boolea
 async function textWarnings(staging: Staging, what: "user" | "item"): Promise<string[]> {
   const counts = await readRow(
     staging,
-    `SELECT count(*) AS ids, count(DISTINCT lower(trim(text))) AS folded, count(*) FILTER (${IS_ROUNDED}) AS rounded,
-     min(text) FILTER (${IS_ROUNDED}) AS example FROM ${what}s`,
+    `SELECT count(*) AS ids, count(DISTINCT lower(trim(text))) AS folded, count(rounded) AS rounded, min(rounded) AS example
+     FROM (SELECT text, CASE WHEN ${IS_ROUNDED} THEN text END AS rounded FROM ${what}s)`,
   );
   const such = (examples: readonly unknown[]) =>
     what === "item" ? `, such as ${examples.map((id) => JSON.stringify(id)).join(" and ")},` : "";

@@ -1,10 +1,9 @@
 import type { ConnectorSettings } from "../../../settings.ts";
 import type { ReadOptions, SourceColumn } from "../connector.ts";
 import { identifier, innerQuery } from "../sql-text.ts";
-import { columnsOf } from "./columns.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { checkSelect } from "./select.ts";
-import { type QueryStream, type StreamLimits, streamRows } from "./stream.ts";
+import { columnsOfRows, type QueryStream, type StreamLimits, streamRows } from "./stream.ts";
 
 /** Runs SELECTs over the views of a sandbox, each within the limits of a reading. Errors are those of streamRows. */
 export function sandboxQueries(
@@ -25,11 +24,8 @@ export function sandboxQueries(
       });
       return { inner, select };
     },
-    async describe(inner: string, signal: AbortSignal): Promise<SourceColumn[]> {
-      const { result, chunks } = await stream(`SELECT * FROM (\n${inner}\n) LIMIT 0`, signal);
-      for await (const _ of chunks); // reads to the end, which frees the connection
-      return columnsOf(result);
-    },
+    describe: (inner: string, signal: AbortSignal): Promise<SourceColumn[]> =>
+      columnsOfRows(connection, `SELECT * FROM (\n${inner}\n)`, limits(signal)),
     rows(inner: string, { signal, columns, limit }: ReadOptions): Promise<QueryStream> {
       const list = columns?.map(identifier).join(", ") ?? "*";
       return stream(`SELECT ${list} FROM (\n${inner}\n)${limit === undefined ? "" : ` LIMIT ${limit}`}`, signal);

@@ -1,6 +1,8 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult } from "@duckdb/node-api";
 import type { StageError } from "../../../stage/stage-error.ts";
+import type { SourceColumn } from "../connector.ts";
 import { startDeadline, withinLimits } from "../limits.ts";
+import { columnsOf } from "./columns.ts";
 import { interruptible } from "./interruptible.ts";
 import { streamWhole } from "./whole-stream.ts";
 
@@ -41,5 +43,19 @@ export async function streamRows(
   } catch (error) {
     deadline.end();
     throw error;
+  }
+}
+
+/** The columns of a statement, which is not run. Throws what streamRows throws. */
+export async function columnsOfRows(
+  connection: DuckDBConnection,
+  sql: string,
+  { signal: caller, timeoutSeconds, explain }: StreamLimits,
+): Promise<SourceColumn[]> {
+  const { signal, end } = startDeadline(caller, timeoutSeconds);
+  try {
+    return columnsOf(await interruptible(connection, { signal, explain }, () => connection.run(`${sql} LIMIT 0`)));
+  } finally {
+    end();
   }
 }

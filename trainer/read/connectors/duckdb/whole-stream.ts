@@ -10,6 +10,9 @@ export type WholeStream = {
   leave(): Promise<void>;
 };
 
+/** Connections whose last reader has not come to the end of its chunks. */
+const unfinished = new WeakSet<DuckDBConnection>();
+
 /**
  * Starts a statement whose rows are read as a stream. DuckDB's client ends a stream that fails half-way like a complete one.
  * But such a failure also aborts the transaction. So each statement has a transaction of its own, which is checked at the end.
@@ -18,14 +21,13 @@ export type WholeStream = {
  * The connection must not be used for anything else before the end.
  */
 export async function streamWhole(connection: DuckDBConnection, sql: string): Promise<WholeStream> {
-  // An earlier reader that never began to read its chunks has left its transaction open.
-  await connection.run("ROLLBACK").catch(() => undefined);
-  await connection.run("BEGIN TRANSACTION");
-  let isOpen = true;
   const end = async (statement: "COMMIT" | "ROLLBACK") => {
-    isOpen = false;
     await connection.run(statement);
+    unfinished.delete(connection);
   };
+  if (unfinished.has(connection)) await end("ROLLBACK");
+  await connection.run("BEGIN TRANSACTION");
+  unfinished.add(connection);
   let result: DuckDBResult;
   try {
     result = await connection.stream(sql);
@@ -46,7 +48,7 @@ export async function streamWhole(connection: DuckDBConnection, sql: string): Pr
       return undefined;
     },
     async leave() {
-      if (isOpen && !isStuck(connection)) await end("ROLLBACK");
+      if (unfinished.has(connection) && !isStuck(connection)) await end("ROLLBACK");
     },
   };
 }

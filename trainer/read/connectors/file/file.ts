@@ -84,8 +84,8 @@ function fileConnector(texts: Utf8Files, sandbox: Sandbox, { settings, idColumns
       const { signal, limit, writtenSinceMs = -Infinity } = options;
       const { inner, read, estimate } = await check(query, signal);
       if (writtenSinceMs > -Infinity) await sandbox.leaveOutOlder(writtenSinceMs);
+      const before = filesRead.size === 0 ? 0 : await rejectCount(sandbox.connection, { typesAreSure });
       for (const file of read) filesRead.add(file);
-      const before = await rejectCount(sandbox.connection, { typesAreSure });
       const expectedRows = limit === undefined ? await estimate() : null;
       const stream = await queries.rows(inner, options).catch((error) => orChanged(error, read));
       let malformed = 0;
