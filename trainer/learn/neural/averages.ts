@@ -13,14 +13,14 @@ export const averagesOf = (parameters: Parameters | Averages): Averages =>
 /**
  * Updates averages with the current parameters: an exponential average over about `steps` steps, fewer at the beginning.
  *
- * @param options `step`: the number of earlier steps.
+ * @param options `step`: the number of earlier steps; `interval`: the steps that this update stands for.
  */
 export function follow(
   averages: Averages,
   parameters: Parameters,
-  { steps, step }: { steps: number; step: number },
+  { steps, step, interval = 1 }: { steps: number; step: number; interval?: number },
 ): void {
-  const pace = Math.max(1 / steps, 9 / (step + 10));
+  const pace = 1 - (1 - Math.max(1 / steps, 9 / (step + 10))) ** interval;
   for (const [name, { value }] of parameters) {
     const average = averages.get(name)!.value;
     for (let i = 0; i < average.length; i++) average[i] = average[i]! + pace * (value[i]! - average[i]!);

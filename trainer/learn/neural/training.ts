@@ -53,7 +53,7 @@ export async function trainEpochs<Batch>(
   const { parameters } = trainee;
   const optimizer = adam(parameters);
   const averages = averagesOf(parameters);
-  const averagingInterval = averagingIntervalOf(parameters);
+  const interval = averagingIntervalOf(countOf(parameters), plan);
   const pace = paceWithin(context, Math.max(1, plan.epochs * trainee.stepsPerEpoch));
   let best: TrainingOutcome = { averages: averagesOf(averages), ndcg: undefined, epochs: 0 };
   let [step, bar] = [0, Number.NEGATIVE_INFINITY];
@@ -65,9 +65,7 @@ export async function trainEpochs<Batch>(
       await reportProgress(context, fraction, describe({ epoch, epochs, best, secondsLeft: pace.secondsLeft(step) }));
       await trainee.step(batch);
       optimizer.step(learningRateAt(plan, step, fraction));
-      if (step % averagingInterval === 0) {
-        follow(averages, parameters, { steps: plan.averagedSteps / averagingInterval, step });
-      }
+      if (step % interval === 0) follow(averages, parameters, { steps: plan.averagedSteps, step, interval });
       step++;
       if (pace.isOver(step)) break;
     }
@@ -81,13 +79,27 @@ export async function trainEpochs<Batch>(
 }
 
 /** Steps between two updates of the averages. An update reads every parameter, so large networks are averaged less often. */
-function averagingIntervalOf(parameters: Parameters): number {
+export function averagingIntervalOf(
+  parameterCount: number,
+  { averagedSteps }: Pick<TrainingPlan, "averagedSteps">,
+): number {
+  const wanted = Math.round(parameterCount / AVERAGED_PER_STEP);
+  return Math.max(1, Math.min(wanted, INTERVAL_MAX, Math.floor(averagedSteps / UPDATES_MIN)));
+}
+/**
+ * Parameters that are averaged per step. With a million, updates took 2 to 6 % of a fit (LOG.md, "Wider networks, and where a fit spends
+ * its time").
+ */
+const AVERAGED_PER_STEP = 200_000;
+const INTERVAL_MAX = 20;
+/** Least number of updates within the steps that the averages cover. */
+const UPDATES_MIN = 10;
+
+function countOf(parameters: Parameters): number {
   let count = 0;
   for (const { value } of parameters.values()) count += value.length;
-  return Math.min(20, Math.max(1, Math.round(count / AVERAGED_PER_STEP)));
+  return count;
 }
-/** Parameters that are averaged per step. */
-const AVERAGED_PER_STEP = 1_000_000;
 
 /** Linear warm-up, then half a cosine down to LAST_RATE (Loshchilov and Hutter 2017). */
 export function learningRateAt({ learningRate, warmupSteps }: TrainingPlan, step: number, fraction: number): number {

@@ -24,3 +24,16 @@ test("the averages follow the first steps closely", () => {
   follow(averages, parameters, { steps: 100, step: 0 });
   expect(averages.get("w")!.value[0]).toBeCloseTo(9, 6);
 });
+
+test("an update that stands for several steps moves as far as those steps", () => {
+  const movedBy = (updates: readonly { step: number; interval?: number }[]) => {
+    const parameters = new Map([["w", parameter([1], () => 0)]]);
+    const averages = averagesOf(parameters);
+    parameters.get("w")!.value[0] = 10;
+    for (const update of updates) follow(averages, parameters, { steps: 50, ...update });
+    return averages.get("w")!.value[0]!;
+  };
+  const late = 1_000_000;
+  const singly = Array.from({ length: 8 }, (_, i) => ({ step: late + i }));
+  expect(movedBy([{ step: late, interval: 8 }])).toBeCloseTo(movedBy(singly), 5);
+});

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import type { FitContext } from "../../../../trainer/learn/model.ts";
 import {
+  averagingIntervalOf,
   learningRateAt,
   type Trainee,
   type TrainingPlan,
@@ -149,4 +150,15 @@ test("the learning rate rises in the warm-up and falls to a fiftieth", () => {
   expect(learningRateAt(PLAN, 5, 0)).toBeCloseTo(0.1, 6);
   expect(learningRateAt(PLAN, 100, 0.5)).toBeCloseTo(0.051, 6);
   expect(learningRateAt(PLAN, 200, 1)).toBeCloseTo(0.002, 6);
+});
+
+test("large networks are averaged less often, but at least ten times in the steps that averages cover", () => {
+  const intervals = [
+    [1e5, 20],
+    [8e5, 800],
+    [1.6e6, 260],
+    [1.6e6, 50],
+    [1e9, 1e6],
+  ].map(([count, averagedSteps]) => averagingIntervalOf(count!, { averagedSteps: averagedSteps! }));
+  expect(intervals).toEqual([1, 4, 8, 5, 20]);
 });
