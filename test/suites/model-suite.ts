@@ -142,6 +142,18 @@ export function modelSuite(method: Method, { personal = true, tolerance = 1e-5 }
       await expect(method.fit(board, method.grid(board)[0]!, context)).rejects.toThrow("enough");
     });
 
+    test.runIf(method.smaller)("smaller settings need no more memory, and there are none below them", async () => {
+      for (const params of method.grid(board)) {
+        const smaller = method.smaller!(params);
+        if (!smaller) continue;
+        expect(method.cost(board, smaller).memoryMb).toBeLessThanOrEqual(method.cost(board, params).memoryMb);
+        expect(method.smaller!(smaller)).toBeUndefined();
+      }
+      const params = method.smaller!(method.grid(board)[0]!);
+      if (!params || method.partMethods) return; // parts have tests of their own
+      expect((await method.fit(board, params, fitContext(1))).params).toEqual(params);
+    });
+
     test("every setting of the grid has a predicted cost that is finite and positive", () => {
       for (const params of method.grid(board)) {
         const { seconds, memoryMb } = method.cost(board, params);

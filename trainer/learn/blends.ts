@@ -6,6 +6,7 @@ import {
   type FitContext,
   type FittedModel,
   fitOrReuse,
+  heldMbOf,
   type Method,
   type Params,
   type TrainingData,
@@ -75,6 +76,15 @@ export function blendOf(
       const known = parts.filter((part) => part !== undefined);
       return known.length > 0 && known.length === parts.length ? [blendParams(known)] : [];
     },
+    smaller(params) {
+      const given = partsOf(params);
+      const smaller = given.map((part) => ({
+        ...part,
+        params: methods[part.method]?.smaller?.(part.params) ?? part.params,
+      }));
+      if (smaller.every((part, i) => part.params === given[i]!.params)) return undefined;
+      return { ...params, ...blendParams(smaller) };
+    },
     cost: (data, params) => costOfParts(fittedParts(params).map((part) => part.method.cost(data, part.params))),
     async fit(data, params, context) {
       const parts = fittedParts(params);
@@ -110,12 +120,13 @@ export function unknownMethod(
   }
 }
 
-/** Parts are fitted one after the other; a fitted part is assumed to keep half of its peak memory. */
+/** Parts are fitted one after the other, each beside the fitted ones. */
 function costOfParts(costs: readonly Cost[]): Cost {
-  const memory = costs.map(({ memoryMb }) => memoryMb);
+  const heldMb = costs.reduce((sum, cost) => sum + heldMbOf(cost), 0);
   return {
     seconds: costs.reduce((sum, { seconds }) => sum + seconds, 0),
-    memoryMb: memory.reduce((sum, peak) => sum + peak / 2, Math.max(0, ...memory) / 2),
+    memoryMb: heldMb + Math.max(0, ...costs.map((cost) => cost.memoryMb - heldMbOf(cost))),
+    heldMb,
   };
 }
 

@@ -18,10 +18,13 @@ export type GraphFilterParams = {
   readonly smooth: number;
   /** Number of singular vectors of the smooth part. */
   readonly rank: number;
+  /** Strongest normalised co-occurrences that one item keeps; absent: ROW_MAX. */
+  readonly kept?: number;
 };
 
-/** Strongest normalised co-occurrences that one item keeps. */
+/** Bounds the memory on dense data. */
 const ROW_MAX = 2000;
+const SMALLER_ROW_MAX = 500;
 
 /**
  * Computes GF-CF (Shen et al. 2021, "How powerful is graph convolution for recommendation?", eq. 12): with the normalised
@@ -38,15 +41,18 @@ export const graphFilter: Method<GraphFilterParams> = {
       { userExponent: 0.5, itemExponent: 0.4, smooth: 0.3, rank },
     ];
   },
-  cost(data, { rank }) {
+  smaller: (params) => (params.kept === undefined ? { ...params, kept: SMALLER_ROW_MAX } : undefined),
+  cost(data, { rank, kept = ROW_MAX }) {
     const { itemCount, items } = data;
-    const finding = isQuickerDense(data) ? 1e-10 * itemCount ** 2 * rank : 8e-8 * items.length * rank;
+    const isDense = isQuickerDense(data);
+    const finding = isDense ? 1e-10 * itemCount ** 2 * rank : 8e-8 * items.length * rank;
+    const pairs = pairsOf(data, SET_HISTORY_MAX);
+    const neighbours = Math.min(itemCount * Math.min(itemCount, kept), pairs);
+    const whole = isDense ? 4 * itemCount ** 2 : 0;
     return {
-      seconds: 0.1 + 4e-9 * pairsOf(data, SET_HISTORY_MAX) + finding + 3e-5 * itemCount,
-      memoryMb:
-        100 +
-        (8 * itemCount * Math.min(itemCount, ROW_MAX) + 16 * itemCount * rank + 32 * items.length) / 1e6 +
-        (isQuickerDense(data) ? (4 * itemCount ** 2) / 1e6 : 0),
+      seconds: 0.1 + 4e-9 * pairs + finding + 3e-5 * itemCount,
+      memoryMb: 100 + (whole + 8 * neighbours + 16 * itemCount * rank + 32 * items.length) / 1e6,
+      heldMb: 20 + (8 * neighbours + 8 * itemCount * rank) / 1e6,
     };
   },
   fit: async (data, params, context) => {
@@ -61,7 +67,7 @@ export const graphFilter: Method<GraphFilterParams> = {
 
 async function graphFilterTerms(
   counts: CoOccurrence,
-  { itemExponent, smooth, rank }: GraphFilterParams,
+  { itemExponent, smooth, rank, kept = ROW_MAX }: GraphFilterParams,
   context: FitContext,
 ): Promise<LinearTerm[]> {
   const { histories } = counts;
@@ -70,8 +76,8 @@ async function graphFilterTerms(
   const eigen = await graphEigen(counts, { divisor, count: rank, context, normalised });
   const largest = eigen.values[0] || 1;
   const neighbours = normalised
-    ? strongestWeights(scaledWeights(normalised, 1 / largest), ROW_MAX)
-    : await normalisedNeighbours(counts, divisor, { largest, context });
+    ? strongestWeights(scaledWeights(normalised, 1 / largest), kept)
+    : await normalisedNeighbours(counts, divisor, { largest, kept, context });
   const vectors = graphFactors(eigen, () => smooth, { from: divisor, to: divisor });
   return [neighbours, vectors].map((matrix) => ({ weighting: AS_SET, matrix }));
 }
@@ -107,19 +113,19 @@ function scaledWeights({ rows, columns, values }: Matrix, factor: number) {
   return denseWeights(rows, columns, values);
 }
 
-type NeighbourOptions = { readonly largest: number; readonly context: FitContext };
+type NeighbourOptions = { readonly largest: number; readonly kept: number; readonly context: FitContext };
 
 /** RᵀR / σ₁², the strongest entries of each row. */
 async function normalisedNeighbours(
   counts: CoOccurrence,
   divisor: Float64Array,
-  { largest, context }: NeighbourOptions,
+  { largest, kept, context }: NeighbourOptions,
 ): Promise<SparseWeights> {
   const { itemCount } = counts.histories;
   const builder = sparseBuilder(itemCount, itemCount);
   const addRow = (item: number, row: RowSum) => {
     const weightOf = (other: number) => row.values[other]! / (divisor[item]! * divisor[other]! * largest);
-    for (const other of largestColumns(row, ROW_MAX, weightOf)) builder.add(other, weightOf(other));
+    for (const other of largestColumns(row, kept, weightOf)) builder.add(other, weightOf(other));
     builder.endRow();
   };
   await forEachRow(counts, "whole", addRow, (fraction) =>

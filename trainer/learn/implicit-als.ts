@@ -56,7 +56,8 @@ export const implicitAls: Method<ImplicitAlsParams> = {
   ],
   cost: ({ itemCount, userCount, items }, { rank, iterations }) => ({
     seconds: 0.05 + 4e-9 * iterations * rank * (2 * items.length + rank * (itemCount + userCount)),
-    memoryMb: 100 + (8 * rank * (3 * itemCount + userCount) + 32 * items.length) / 1e6,
+    memoryMb: 60 + (4 * rank * (4 * itemCount + userCount) + 24 * items.length) / 1e6,
+    heldMb: 20 + (8 * rank * itemCount) / 1e6,
   }),
   async fit(data, params, context) {
     const { itemCount } = data;

@@ -30,6 +30,8 @@ export type LocalRidgeParams = ValueParams & {
   readonly halfLifeDays?: number;
   /** Largest number of items in one target's regression. */
   readonly neighbours: number;
+  /** Co-occurrences that one item keeps, largest cosine first; absent: ROW_MAX. */
+  readonly kept?: number;
   /** Ridge on item attributes, relative as `lambda` is; absent or 0: attributes are not used. */
   readonly attributes?: number;
 };
@@ -43,8 +45,9 @@ function firstGuess(data: TrainingData): LocalRidgeParams {
 
 /** From this number of interactions per item on, attributes do not help: they did with 15 (Amazon Beauty), not with 48 (ml-100k). */
 const DENSE_FROM = 30;
-/** Co-occurrences that one item keeps, largest cosine first. Bounds the memory on dense data. */
+/** Bounds the memory on dense data. */
 const ROW_MAX = 2000;
+const SMALLER = { kept: 500, neighbours: 150 };
 
 /**
  * Computes EASE (Steck 2019, "Embarrassingly shallow autoencoders for sparse data") with each target item regressed only on the
@@ -67,28 +70,33 @@ export const localSetRidge: Method<LocalRidgeParams> = {
     ];
     return withValues(data, withAttributes(settings, attributesSetting(data, DENSE_FROM)));
   },
+  smaller: (params) => (params.kept === undefined ? { ...params, ...SMALLER } : undefined),
   cost(data, params) {
     const { itemCount, items } = data;
+    const { kept = ROW_MAX } = params;
     const pairs = pairsOf(data, SET_HISTORY_MAX);
     const met = Math.min(itemCount, pairs / Math.max(1, itemCount)); // items that co-occur with one item, on average
     const neighbours = Math.min(params.neighbours, met);
-    const gathering = 4e-9 * neighbours * (Math.min(ROW_MAX, met) / 2);
+    const gathering = 4e-9 * neighbours * (Math.min(kept, met) / 2);
     const attributes = params.attributes ? sourceAttributesCost(data, itemCount * met) : { seconds: 0, memoryMb: 0 };
     const solving = 1.6e-8 * neighbours ** 2 * Math.sqrt(met / Math.max(1, itemCount)); // neighbours co-occur more often than random items
+    const counted = Math.min(itemCount * kept, pairs / 2);
+    const weights = itemCount * neighbours;
     return {
       seconds: 0.01 + 8e-9 * pairs + itemCount * (3e-5 + gathering + solving) + attributes.seconds,
-      memoryMb:
-        50 + (itemCount * (8 * ROW_MAX + 16 * params.neighbours) + 24 * items.length) / 1e6 + attributes.memoryMb,
+      memoryMb: 50 + (8 * counted + 16 * weights + 24 * items.length) / 1e6 + attributes.memoryMb,
+      heldMb: 20 + (8 * weights) / 1e6,
     };
   },
   async fit(data, params, context) {
     const { itemCount } = data;
+    const { kept = ROW_MAX } = params;
     const counts = coOccurrence(learnedSets(data, params, SET_HISTORY_MAX), params.userExponent);
     const diagonal = itemWeights(counts);
     const lower = sparseBuilder(itemCount, itemCount);
     const addRow = (item: number, row: RowSum) => {
       const cosine = (other: number) => row.values[other]! / Math.sqrt(diagonal[other]!);
-      for (const other of largestColumns(row, ROW_MAX, (other) => (other > item ? 0 : cosine(other))))
+      for (const other of largestColumns(row, kept, (other) => (other > item ? 0 : cosine(other))))
         if (other < item) lower.add(other, row.values[other]!);
       lower.endRow();
     };

@@ -44,8 +44,17 @@ export async function reportProgress(context: FitContext, fraction: number, deta
 /** Settings of a method, from a small published grid; all numbers, so that they can be recorded and compared. */
 export type Params = Readonly<Record<string, number>>;
 
-/** Predicted cost of one fit, as if nothing had been fitted before. Memory is the peak. */
-export type Cost = { readonly seconds: number; readonly memoryMb: number; readonly shared?: SharedCost };
+/** Predicted cost of one fit, as if nothing had been fitted before. */
+export type Cost = {
+  readonly seconds: number;
+  /** Peak memory of the fit, beyond the data. */
+  readonly memoryMb: number;
+  /** Memory that the fitted model keeps. Absent: half of the peak. */
+  readonly heldMb?: number;
+  readonly shared?: SharedCost;
+};
+
+export const heldMbOf = ({ memoryMb, heldMb = memoryMb / 2 }: Cost): number => heldMb;
 
 /** The part of the seconds that all fits on the same data pay only once. `isPaid`: an earlier fit has paid it. */
 export type SharedCost = { readonly seconds: number; readonly isPaid: boolean };
@@ -57,6 +66,8 @@ export type Method<P extends Params = Params> = {
   /** Settings worth trying on this data, the best guess first. */
   grid(data: TrainingData): readonly P[];
   cost(data: TrainingData, params: P): Cost;
+  /** The same settings for less memory, which may rank a little worse. Undefined, or absent: there are none. */
+  smaller?(params: P): P | undefined;
   fit(data: TrainingData, params: P, context: FitContext): Promise<FittedModel>;
   /** True when a fit uses all the time that it is given, as networks do. */
   readonly fillsItsTime?: boolean;

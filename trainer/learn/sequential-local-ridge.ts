@@ -24,10 +24,13 @@ import { addRow } from "./weights/weight-matrix.ts";
 export type SequentialLocalRidgeParams = SequentialRidgeParams & {
   /** Largest number of features in one target's regression. */
   readonly neighbours: number;
+  /** Largest entries of A that one feature keeps; absent: as many as the size of the catalog allows. */
+  readonly kept?: number;
 };
 
-/** Largest entries of A that one feature keeps. Bounds the memory to about 1.3 GB. */
+/** Largest entries of A that one feature keeps by default. Bounds the memory to about 1 GB. */
 const rowMax = (itemCount: number) => Math.max(200, Math.min(2000, Math.floor(4e7 / itemCount)));
+const SMALLER = { kept: 200, neighbours: 150 };
 
 /**
  * Computes the sequential ridge (sequential-ridge.ts) with each target item regressed only on its neighbours (as fsSLIM, Ning and
@@ -38,16 +41,20 @@ export const sequentialLocalRidge: Method<SequentialLocalRidgeParams> = {
   name: "sequential_local_ridge",
   readsOrder: true,
   grid: (data) => sequentialGrid(data).map((params) => ({ ...params, neighbours: 300 })),
+  smaller: (params) => (params.kept === undefined ? { ...params, ...SMALLER } : undefined),
   cost(data, params) {
     const { itemCount, items } = data;
+    const { kept = rowMax(itemCount) } = params;
     const windows = decaysOf(params).length;
-    const entries = Math.min(windows * itemCount * rowMax(itemCount), momentCount(data, params));
-    const solving = itemCount * (1e-5 + 4e-9 * params.neighbours * Math.min(rowMax(itemCount), entries / itemCount));
+    const entries = Math.min(windows * itemCount * kept, momentCount(data, params));
+    const solving = itemCount * (1e-5 + 4e-9 * params.neighbours * Math.min(kept, entries / itemCount));
     const attributes = attributesCost(data, params);
-    const bytes = 16 * entries + 24 * itemCount * params.neighbours + 40 * items.length;
+    const weights = itemCount * Math.min(params.neighbours, momentCount(data, params) / Math.max(1, itemCount));
+    const bytes = 8 * entries + 16 * weights + 40 * items.length;
     return {
       seconds: 0.05 + solving + countingSeconds(data, params) + attributes.seconds,
       memoryMb: 100 + bytes / 1e6 + attributes.memoryMb,
+      heldMb: 20 + (8 * weights) / 1e6,
     };
   },
   fit: fitLocally,
@@ -64,7 +71,7 @@ async function fitLocally(
   const { featureCount } = statistics;
   const attributes = params.attributes ? sourceAttributes(data, decays.length) : undefined;
   const builder = attributes && priorBuilder(attributes, itemCount);
-  const keep = rowMax(itemCount);
+  const { kept: keep = rowMax(itemCount) } = params;
   const lower = sparseBuilder(featureCount, featureCount);
   const counting = { itemCount, builder, needsTargets: false, context };
   const diagonal = await forEachFeature(statistics, counting, (feature, sources) => {

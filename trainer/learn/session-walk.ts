@@ -93,7 +93,8 @@ export const sessionWalk: Method<SessionWalkParams> = {
     const walked = itemCount * Math.min(rowMax(itemCount), perRow ** 2) * perRow;
     return {
       seconds: 0.01 + 1e-4 * itemCount + 5e-9 * (met * items.length + STEPS * walked),
-      memoryMb: 50 + (itemCount * (8 * perRow + 16 * rowMax(itemCount)) + 40 * items.length) / 1e6,
+      memoryMb: 50 + (itemCount * (8 * perRow + 10 * rowMax(itemCount)) + 40 * items.length) / 1e6,
+      heldMb: 20 + (8 * itemCount * rowMax(itemCount)) / 1e6,
     };
   },
   async fit(data, params, context) {

@@ -14,7 +14,7 @@ import {
 import { graphFilter } from "../../../trainer/learn/graph-filter.ts";
 import { implicitAls } from "../../../trainer/learn/implicit-als.ts";
 import { localSetRidge } from "../../../trainer/learn/local-set-ridge.ts";
-import type { Cost, FitContext, Method } from "../../../trainer/learn/model.ts";
+import type { Cost, FitContext, Method, Params } from "../../../trainer/learn/model.ts";
 import { pooledHistory } from "../../../trainer/learn/pooled-history.ts";
 import { popularity } from "../../../trainer/learn/popularity.ts";
 import { sasrec } from "../../../trainer/learn/sasrec.ts";
@@ -166,6 +166,19 @@ describe("the parts of a blend", () => {
     });
     expect(seen).toEqual([]);
   });
-  test("cost the sum of their seconds; memory is the largest peak and half of the others", () =>
-    expect(blend.cost(data, params)).toEqual({ seconds: 100, memoryMb: 130 }));
+  test("cost the sum of their seconds; each is fitted beside what the others keep, by default half of their peaks", () => {
+    expect(blend.cost(data, params)).toEqual({ seconds: 100, memoryMb: 130, heldMb: 80 });
+    const light = blendOf({
+      long: part("long", { seconds: 90, memoryMb: 100, heldMb: 10 }, true),
+      quick: part("quick", { seconds: 10, memoryMb: 60, heldMb: 5 }),
+    });
+    expect(light.cost(data, params)).toEqual({ seconds: 100, memoryMb: 105, heldMb: 15 });
+  });
+  test("are smaller where they can be, with the same weights", () => {
+    expect(blend.smaller!(params)).toBeUndefined();
+    const long = part("long", { seconds: 90, memoryMb: 100 });
+    const quick = { ...long, name: "quick", smaller: (given: Params) => ({ ...given, kept: 3 }) };
+    const smaller = blendOf({ long, quick }).smaller!({ ...params, coldEvery: 7 });
+    expect(smaller).toEqual({ ...params, "1.quick.kept": 3, coldEvery: 7 });
+  });
 });

@@ -3,16 +3,22 @@ import type { ItemIndex } from "../../../shared/ids.ts";
 import { POPULARITY } from "../../../shared/manifest.ts";
 import { topK } from "../../../shared/top-k.ts";
 import { BLEND, blendParams, methodNamed, partsOf } from "../../learn/blends.ts";
-import type { FittedModel } from "../../learn/model.ts";
 import { samplePositions, seededRandom } from "../../learn/numerics/seeded-random.ts";
 import { spreadOf } from "../../learn/scoring/blend.ts";
-import { openScorer } from "../../learn/scoring/onnx-scorer.ts";
+import { openScorer, type Scorer } from "../../learn/scoring/onnx-scorer.ts";
 import { historyOfCase } from "../evaluate/evaluation-cases.ts";
 import { restrictedTo } from "../evaluate/evaluation-figures.ts";
 import { METRICS, type MetricName } from "../evaluate/metrics.ts";
 import { type Candidate, choiceOf, isSameChoice } from "./candidate.ts";
 import { separateParts } from "./fitted-parts.ts";
-import { addTrial, finalFitSeconds, finalFitSecondsMax, type SelectState, tryCandidate } from "./select-state.ts";
+import {
+  addTrial,
+  finalFitSeconds,
+  finalFitSecondsMax,
+  memoryMbLeft,
+  type SelectState,
+  tryCandidate,
+} from "./select-state.ts";
 import { meanOf, type Trial } from "./trial.ts";
 
 /** Weights that are tried for a part, relative to the largest other weight. */
@@ -42,13 +48,14 @@ export async function tryBlend(state: SelectState): Promise<void> {
   const { tried, metric, positions, context, methods, secondsLeft } = state;
   const best = tried[0];
   if (!best) return;
-  const parts = modelsToBlend(state).filter((part) => !context.parts.usedAllTime(part));
-  const affordable = Math.floor(secondsLeft() / 3 / (parts.length * best.secondsPerList));
+  const wanted = modelsToBlend(state).filter((part) => !context.parts.usedAllTime(part));
+  const affordable = Math.floor(secondsLeft() / 3 / (wanted.length * best.secondsPerList));
   const count = Math.min(LISTS_MAX, Math.floor(positions.length / 2), affordable);
-  if (parts.length < 2 || count < Math.min(LISTS_MIN, positions.length / 2)) return;
+  if (wanted.length < 2 || count < Math.min(LISTS_MIN, positions.length / 2)) return;
   const searched = samplePositions(positions.length, count, seededRandom(context.seed, 53)).map((i) => positions[i]!);
-  const lists = await scoreLists(parts, searched, state);
+  const { parts, lists } = await scoreLists(wanted, searched, state);
   const first = separateParts(best);
+  if (parts.length < Math.max(2, first.length)) return;
   const ownShares = best.method.partMethods ? partsOf(best.params).map(({ share }) => share) : [1];
   const start = parts.map((part) => ownShares[first.findIndex((own) => isSame(own, part))] ?? 0);
   const isAllowed = (weights: readonly number[]) => {
@@ -98,16 +105,31 @@ type ScoredList = {
   readonly relevant: ReadonlySet<ItemIndex>;
 };
 
+type OpenModel = { readonly historyMax: number; readonly scorer: Scorer };
+
+/** Memory of an exported model and its session, as a multiple of the weights. */
+const COPIES = 2.5;
+
+/** Opens the models in their served form, as many as the memory allows, the best first. */
+async function openModels(parts: readonly Candidate[], state: SelectState): Promise<OpenModel[]> {
+  const { context, validation } = state;
+  const fitting = { ...context, random: seededRandom(context.seed, 17), secondsMax: state.secondsLeft() };
+  const opened: OpenModel[] = [];
+  for (const { method, params } of parts) {
+    const model = await context.parts.fit(method, validation.train, params, fitting); // all are fitted
+    const exported = model.export(context.budget);
+    const bytes = exported.weights.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    if ((COPIES * bytes) / 1e6 > memoryMbLeft(context)) break;
+    opened.push({ historyMax: model.historyMax, scorer: await openScorer(exported, validation.train.itemCount) });
+  }
+  return opened;
+}
+
 /** Scores lists by each model in its served form. Cases without a history are left out, because no model ranks for them. */
-async function scoreLists(parts: readonly Candidate[], positions: Uint32Array, state: SelectState) {
+async function scoreLists(wanted: readonly Candidate[], positions: Uint32Array, state: SelectState) {
   const { context, validation } = state;
   const { cases } = validation.split;
-  const fitting = { ...context, random: seededRandom(context.seed, 17), secondsMax: state.secondsLeft() };
-  const models: FittedModel[] = [];
-  for (const { method, params } of parts) {
-    models.push(await context.parts.fit(method, validation.train, params, fitting)); // all are fitted
-  }
-  const scorers = await Promise.all(models.map((model) => openScorer(model.export(context.budget), cases.itemCount)));
+  const models = await openModels(wanted, state);
   const lists: ScoredList[] = [];
   try {
     for (const [i, at] of positions.entries()) {
@@ -115,8 +137,8 @@ async function scoreLists(parts: readonly Candidate[], positions: Uint32Array, s
       const { items, seen, relevant } = one;
       if (items.length === 0) continue;
       const all = await Promise.all(
-        models.map(async ({ historyMax }, m) => {
-          const scores = await scorers[m]!.score(historyOfCase(one, { of: cases, historyMax }));
+        models.map(async ({ historyMax, scorer }) => {
+          const scores = await scorer.score(historyOfCase(one, { of: cases, historyMax }));
           const spread = spreadOf(scores);
           return scores.map((score) => score / spread);
         }),
@@ -131,9 +153,9 @@ async function scoreLists(parts: readonly Candidate[], positions: Uint32Array, s
       context.progress(i / positions.length, "blend: scoring for the search of weights");
     }
   } finally {
-    await Promise.all(scorers.map((scorer) => scorer.close()));
+    await Promise.all(models.map(({ scorer }) => scorer.close()));
   }
-  return lists;
+  return { parts: wanted.slice(0, models.length), lists };
 }
 
 /** The mean of a metric over lists that are ranked by a weighted sum. */

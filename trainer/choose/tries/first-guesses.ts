@@ -13,6 +13,7 @@ import {
   scaled,
   secondsForNetwork,
   tryCandidate,
+  withinMemory,
 } from "./select-state.ts";
 import { meanOf } from "./trial.ts";
 
@@ -110,9 +111,10 @@ function secondsOfAll(state: SelectState, waiting: Iterable<readonly Candidate[]
 
 async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[]): Promise<void> {
   const { discarded, tried } = state;
-  for (const candidate of grid) {
-    if (tried.some((trial) => isSameChoice(choiceOf(trial), choiceOf(candidate)))) return;
-    if (discarded.some((one) => isSameChoice(one, choiceOf(candidate)))) continue;
+  for (const wanted of grid) {
+    if (tried.some((trial) => isSameChoice(choiceOf(trial), choiceOf(wanted)))) return;
+    if (discarded.some((one) => isSameChoice(one, choiceOf(wanted)))) continue;
+    const candidate = withinMemory(state, wanted);
     const reason = obstacle(state, candidate);
     if (reason) {
       discarded.push(leftOut(candidate, reason));

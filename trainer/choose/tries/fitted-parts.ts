@@ -1,5 +1,12 @@
 import { partsOf } from "../../learn/blends.ts";
-import type { FitPart, FittedModel, Method, Params, TrainingData } from "../../learn/model.ts";
+import {
+  type FitPart,
+  type FittedModel,
+  heldMbOf,
+  type Method,
+  type Params,
+  type TrainingData,
+} from "../../learn/model.ts";
 import type { Candidate } from "./candidate.ts";
 
 /** The models that are fitted on the training part. Every part is fitted once, whichever candidates and blends use it. */
@@ -31,8 +38,6 @@ type Entry = {
 const PACE_SECONDS_MIN = 1;
 /** A network that took this fraction of its time was cut short: one that converges ends earlier. */
 const ALL_TIME = 0.9;
-/** Size of a fitted model as a fraction of the predicted peak memory of its fit. */
-const FITTED_FRACTION = 1 / 2;
 
 export function fittedParts(train: TrainingData, clock: () => number, memoryMbMax: number): FittedParts {
   const entries = new Map<string, Entry>();
@@ -53,7 +58,7 @@ export function fittedParts(train: TrainingData, clock: () => number, memoryMbMa
       taken.set(method.name, { seconds: own.seconds + seconds, predicted });
     }
     if (data !== train) return model;
-    const memoryMb = FITTED_FRACTION * method.cost(data, params).memoryMb;
+    const memoryMb = heldMbOf(method.cost(data, params));
     const usedAllTime = method.fillsItsTime === true && seconds > ALL_TIME * context.secondsMax;
     entries.set(keyOf(method, params), { model, seconds, usedAllTime, memoryMb, value: Number.POSITIVE_INFINITY });
     forgetWorst();

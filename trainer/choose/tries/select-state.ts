@@ -65,14 +65,10 @@ export function evaluationSeconds({ validation, positions, tried }: SelectState)
 
 /** Why a candidate cannot be tried within the memory and the remaining time; undefined when it can. */
 export function obstacle(state: SelectState, candidate: Candidate): string | undefined {
-  const { context, validation, secondsLeft } = state;
+  const { context, secondsLeft } = state;
   const { parts } = context;
-  const missing = parts.missing(candidate).map(({ method, params }) => method.cost(validation.train, params).memoryMb);
-  const memoryMb = Math.max(0, ...missing);
-  const memoryMbMax = memoryMbLeft(context);
-  if (memoryMb > memoryMbMax) {
-    return `needs about ${Math.round(memoryMb)} MB of memory to fit, and may use ${Math.round(memoryMbMax)} MB`;
-  }
+  const tooLarge = memoryObstacle(state, candidate);
+  if (tooLarge) return tooLarge;
   const seconds = parts.secondsToFit(candidate);
   const left = secondsLeft();
   const isClosed = !parts.missing(candidate).some(({ method }) => method.fillsItsTime);
@@ -85,6 +81,23 @@ export function obstacle(state: SelectState, candidate: Candidate): string | und
   return `needs about ${rounded(final)} for the final fit on all data, which may take ${rounded(finalMax)}`;
 }
 
+function memoryObstacle({ context, validation }: SelectState, candidate: Candidate): string | undefined {
+  const missing = context.parts.missing(candidate);
+  const memoryMb = Math.max(0, ...missing.map(({ method, params }) => method.cost(validation.train, params).memoryMb));
+  const memoryMbMax = memoryMbLeft(context);
+  if (memoryMb <= memoryMbMax) return undefined;
+  return `needs about ${Math.round(memoryMb)} MB of memory to fit, and may use ${Math.round(memoryMbMax)} MB`;
+}
+
+/** The candidate, or its smaller settings if only these fit the memory. Then `discarded` says what did not fit. */
+export function withinMemory(state: SelectState, candidate: Candidate): Candidate {
+  const reason = memoryObstacle(state, candidate);
+  const params = reason && candidate.method.smaller?.(candidate.params);
+  if (!params || memoryObstacle(state, { ...candidate, params })) return candidate;
+  state.discarded.push(leftOut(candidate, `${reason}; smaller settings were tried instead`));
+  return { ...candidate, params };
+}
+
 /** Whether a network's shortest worthwhile training fits its part of the time left. */
 const isAnyNetworkPossible = ({ methods, validation, context }: SelectState, left: number): boolean =>
   Object.values(methods).some((method) => {
@@ -93,7 +106,7 @@ const isAnyNetworkPossible = ({ methods, validation, context }: SelectState, lef
   });
 
 /** MB that one fit may take now: what the process really has left, or else what the plan leaves beside the fitted parts. */
-const memoryMbLeft = ({ memoryMbMax, memoryMbFree, parts }: SelectState["context"]) =>
+export const memoryMbLeft = ({ memoryMbMax, memoryMbFree, parts }: SelectState["context"]) =>
   Math.max(0, memoryMbFree?.() ?? memoryMbMax - parts.heldMb());
 
 const rounded = (seconds: number) => `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;

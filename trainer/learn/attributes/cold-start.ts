@@ -28,7 +28,7 @@ export function withColdItems(method: Method): Method {
       const shared = coldCost(data);
       if (!shared) return cost;
       const memoryMb = Math.max(cost.memoryMb, shared.memoryMb);
-      return { seconds: cost.seconds + shared.seconds, memoryMb, shared };
+      return { ...cost, seconds: cost.seconds + shared.seconds, memoryMb, shared };
     },
     async fit(data, { coldEvery, ...params }, context) {
       const model = await fitOrReuse(method, data, params, context);

@@ -94,6 +94,23 @@ test("what needs more memory than the process has left is left out, with both fi
     reason: "needs about 40 MB of memory to fit, and may use 39 MB",
   });
 });
+test.each([
+  [29, { lambda: 1, kept: 5 }, "smaller settings were tried instead"],
+  [19, undefined, "may use 19 MB"],
+])("with %i MB free, smaller settings are tried if they fit", async (free, params, reason) => {
+  const large = named("large", 1, {
+    grid: () => [{ lambda: 1 }],
+    cost: (_, { kept }) => ({ seconds: 1, memoryMb: kept ? 20 : 40 }),
+    smaller: (given) => (given.kept ? undefined : { ...given, kept: 5 }),
+  });
+  const parts = [{ method: "large", params: { lambda: 1 }, share: 1 }];
+  const methods = [large, named("small", 1), blendOf({ large }, "sum", () => parts)];
+  const { tried, discarded } = await tryIn(100, methods, { memoryMbFree: () => free });
+  expect(tried.find(({ method }) => method.name === "large")?.params).toEqual(params);
+  expect(tried.some(({ method }) => method.name === "sum")).toBe(params !== undefined);
+  expect(discarded[0]).toMatchObject({ method: "large", params: { lambda: 1 }, outcome: "left_out" });
+  expect(discarded[0]!.reason).toContain(reason);
+});
 test("a method that an earlier attempt exceeded its memory with is not tried, alone or in a blend", async () => {
   const [a, b] = [named("a", 1), named("b", 1)];
   const parts = ["a", "b"].map((method) => ({ method, params: { lambda: 1 }, share: 1 }));
