@@ -7,7 +7,7 @@ import { type PooledBatch, pooledEpoch } from "./neural/pooled-batches.ts";
 import { POOLED_EXPORT } from "./neural/pooled-export.ts";
 import { compilePooledStep, freshPooledParameters, openPooledScorer, type PooledShape } from "./neural/pooled-graph.ts";
 import { type Network, trainNetwork } from "./neural/train-network.ts";
-import type { TrainingPlan } from "./neural/training.ts";
+import { SPARSE_TOLERANCE, type TrainingPlan } from "./neural/training.ts";
 import type { TrainingRandom } from "./neural/training-random.ts";
 import { graphVectorSeconds, graphVectors } from "./statistics/graph-vectors.ts";
 import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
@@ -137,17 +137,11 @@ function networkOf(
   };
 }
 
-/**
- * Noise of the NDCG of 1,000 users. On yelp2018 the NDCG without a cut-off stopped rising after a third of the epochs, while the first
- * places gained until the rate had fallen.
- */
-const TOLERANCE = 0.02;
-
 const planFor = ({ learningRate, epochs }: PooledHistoryParams, stepsPerEpoch: number): TrainingPlan => ({
   epochs,
   learningRate,
   warmupSteps: 20,
   averagedSteps: Math.max(20, 2 * stepsPerEpoch),
   patience: Math.max(10, Math.ceil(epochs / 4)),
-  tolerance: TOLERANCE,
+  tolerance: SPARSE_TOLERANCE,
 });

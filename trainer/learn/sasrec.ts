@@ -8,7 +8,7 @@ import { SASREC_EXPORT } from "./neural/sasrec-export.ts";
 import { compileSasrecStep, openSasrecScorer } from "./neural/sasrec-graph.ts";
 import { freshParameters } from "./neural/sasrec-parameters.ts";
 import { type Network, trainNetwork } from "./neural/train-network.ts";
-import type { TrainingPlan } from "./neural/training.ts";
+import { SPARSE_TOLERANCE, type TrainingPlan } from "./neural/training.ts";
 import { maskPool, type TrainingRandom } from "./neural/training-random.ts";
 import type { TransformerShape } from "./neural/transformer.ts";
 import { graphVectorSeconds, graphVectors } from "./statistics/graph-vectors.ts";
@@ -113,12 +113,16 @@ function settingsFor(data: TrainingData): SasrecParams {
     width: isSmall ? 32 : isLarge ? 128 : 64,
     blocks: isSmall ? 1 : isLarge && isDense(data) ? 4 : 2,
     heads: 2,
-    dropout: entriesPerItem > 100 ? 0.25 : entriesPerItem > 30 ? 0.35 : 0.5,
+    dropout: entriesPerItem > 100 ? 0.25 : isVerySparse(histories) ? 0.5 : 0.35,
     learningRate: isSmall ? 3e-3 : 1e-3,
     epochs: Math.max(24, Math.ceil(STEPS_MIN / stepsPerEpoch)),
     drawnCount: data.itemCount > CELLS_MAX ? DRAWN_COUNT : 0,
   };
 }
+
+/** At most this number of entries per item: most dropout, and the last epoch counts (LOG.md, "The last epoch on sparse data"). */
+const VERY_SPARSE_UP_TO = 30;
+const isVerySparse = ({ items, itemCount }: Histories) => items.length <= VERY_SPARSE_UP_TO * Math.max(1, itemCount);
 
 /** The smallest multiple of ten, from 10 to 200, that holds the whole history of the given fraction of users. */
 function lengthCovering({ start, userCount }: Histories, fraction: number): number {
@@ -162,14 +166,19 @@ function networkOf(
       return compileSasrecStep(shape, { parameters, dropoutMask: maskPool(dropout, pool), candidates, features });
     },
     openScorer: () => openSasrecScorer(shape),
-    plan: (stepsPerEpoch) => planFor(params, stepsPerEpoch),
+    plan: (stepsPerEpoch) => sasrecPlan(params, stepsPerEpoch, histories),
   };
 }
 
-const planFor = ({ learningRate, epochs }: SasrecParams, stepsPerEpoch: number): TrainingPlan => ({
+export const sasrecPlan = (
+  { learningRate, epochs }: SasrecParams,
+  stepsPerEpoch: number,
+  histories: Histories,
+): TrainingPlan => ({
   epochs,
   learningRate,
   warmupSteps: Math.min(200, Math.ceil((epochs * stepsPerEpoch) / 10)),
   averagedSteps: Math.max(20, 2 * stepsPerEpoch),
   patience: Math.max(6, Math.ceil(epochs / 3)),
+  tolerance: isVerySparse(histories) ? SPARSE_TOLERANCE : 0,
 });
