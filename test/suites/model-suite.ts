@@ -108,7 +108,6 @@ export function modelSuite(method: Method, { personal = true, tolerance = 1e-5 }
     });
 
     test("an export keeps to a small budget, reports what it left out, and has finite scores", async () => {
-      const sizeOf = ({ weights }: ExportedModel) => weights.reduce((sum, { bytes }) => sum + bytes.length, 0);
       const model = await fittedBoard();
       const whole = sizeOf(model.export(ROOMY));
       const weightBytesMax = Math.max(Math.ceil(whole / 3), 4 * SIZE);
@@ -117,6 +116,13 @@ export function modelSuite(method: Method, { personal = true, tolerance = 1e-5 }
       expect(exported.truncation !== "").toBe(whole > weightBytesMax);
       const scores = await answer(exported, SIZE, historyOf(board, 3));
       expect(scores.every(Number.isFinite)).toBe(true);
+    });
+
+    test("an export within the size of its codes leaves nothing out", async () => {
+      const model = await fittedBoard();
+      const exported = model.export({ weightBytesMax: model.bytesCoded() });
+      expect(sizeOf(exported)).toBeLessThanOrEqual(model.bytesCoded());
+      expect(exported.truncation).not.toMatch(/ of \d/);
     });
 
     test.each([
@@ -162,6 +168,8 @@ export function modelSuite(method: Method, { personal = true, tolerance = 1e-5 }
     });
   });
 }
+
+const sizeOf = ({ weights }: ExportedModel) => weights.reduce((sum, { bytes }) => sum + bytes.length, 0);
 
 /** The export and the reference give the same finite scores for histories of several lengths; none is empty. */
 async function expectParity(model: FittedModel, itemCount: number, tolerance: number): Promise<void> {

@@ -169,7 +169,7 @@ const BESIDE_NETWORK = {
  */
 const BESIDE_RIDGE = { sharpened: 2, pooled: 15 } as const;
 /** Weight beside the sharpened filter, where a ridge gains nothing more (LOG.md, "A plateau beside the pooled model"). */
-const POOLED_BESIDE_SHARPENED = 5;
+const POOLED_BESIDE_SHARPENED = 4;
 /** Weight of the local ridge beside a walk, and its decay. More costs the ranks of repeated items (LOG.md, "Flatter session walks"). */
 const RIDGE_BESIDE_WALK = { share: 0.1, recentScale: 4 };
 

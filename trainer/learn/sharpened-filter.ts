@@ -26,14 +26,16 @@ export type SharpenedFilterParams = {
 /** The filter without its leading vectors. */
 const SHARPENED_ONLY: SharpenedFilterParams = { userExponent: 0.3, itemExponent: 0.3, sharpen: 0.9, rank: 32 };
 
-/** The filter beside a pooled model: the leading vectors all count alike (LOG.md, "A plateau beside the pooled model"). */
-export const plateauFilter = (data: TrainingData): SharpenedFilterParams => ({
-  ...SHARPENED_ONLY,
-  sharpen: 0,
-  // All vectors of few items, levelled, would leave nothing of S but rounding errors.
-  rank: Math.min(rankFor(data), Math.ceil(Math.min(data.userCount, data.itemCount) / 32)),
-  plateau: 2,
-});
+/** Interactions from which on more vectors beside a pooled model help: 192 are better on 1.1 million, and worse on 230,000. */
+const MANY_INTERACTIONS = 500_000;
+
+/** The filter beside a pooled model: the leading vectors all count alike (LOG.md, "More levelled vectors, and blends in codes"). */
+export function plateauFilter({ userCount, itemCount, items }: TrainingData): SharpenedFilterParams {
+  const most = items.length < MANY_INTERACTIONS ? 128 : 192;
+  // The later vectors of small data are noise. All vectors of few items, levelled, would leave nothing of S but rounding errors.
+  const rank = Math.min(most, Math.ceil(Math.min(userCount, itemCount) / 64));
+  return { ...SHARPENED_ONLY, sharpen: 0, rank, plateau: 2.5 };
+}
 
 /**
  * Computes W = D_i^−b (S − sharpen · S² + smooth · V Vᵀ) D_i^p, where S = RᵀR / σ₁² with R = D_u^−a X D_i^−b: the polynomial of Turbo-CF

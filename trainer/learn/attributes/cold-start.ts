@@ -79,6 +79,7 @@ function placeCold(warm: FittedModel, cold: Cold): FittedModel {
     cold,
     historyMax: Math.max(warm.historyMax, scorer.historyMax),
     append,
+    bytesCoded: () => warm.bytesCoded() + scorer.bytesCoded() + itemCount,
     export: exportScores(method, itemCount, append),
   };
   return model;

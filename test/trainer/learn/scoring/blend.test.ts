@@ -116,9 +116,9 @@ test("a part of small weight gets at least its smallest size, and the budget is 
 });
 
 test("all parts are in codes before one leaves vectors out, and such lists are nearly those of exact weights", async () => {
-  const itemCount = 2000;
+  const itemCount = 1000;
   const { dataset, historyOf, model } = drawnWorld({ label: "w", itemCount, userCount: 300, weightBytesMax: 1e7 });
-  const filter = await sharpenedFilter.fit(dataset, { ...plateauFilter(dataset), rank: 256 }, fitContext());
+  const filter = await sharpenedFilter.fit(dataset, { ...plateauFilter(dataset), rank: 128 }, fitContext());
   const whole = blend("b", {}, [
     { model, weight: 5 },
     { model: filter, weight: 1 },
