@@ -41,7 +41,7 @@ test.each([
   ["SHORTLIST_TRAINER_PORT", "70000", "must be at most 65535"],
   ["SHORTLIST_TRAINER_PORT", "80a", "must be a whole number"],
   ["SHORTLIST_TRAINER_PORT", "1e3", "must be a whole number"],
-  ["SHORTLIST_RUN_MEMORY_MB", "1", "must be at least 64"],
+  ["SHORTLIST_RUN_MEMORY_MB", "255", "must be at least 256"],
   ["SHORTLIST_FILE_ROOTS", "{", "must be JSON"],
   ["SHORTLIST_FILE_ROOTS", '{"acme": ["relative"]}', "must be absolute paths"],
   ["SHORTLIST_FILE_ROOTS", '{"Acme": ["/data"]}', "SHORTLIST_FILE_ROOTS"],
@@ -76,7 +76,7 @@ test("folders of customers may lie beside each other, and a customer's own may o
 test("a query gets no more than a quarter of a run's memory", () => {
   const queryMb = (runMb: string) =>
     readSettings({ ...NEEDED, SHORTLIST_RUN_MEMORY_MB: runMb }).connectorsOf("a", "/tmp/run").memoryMb;
-  expect(["4096", "2000", "1000", "64"].map(queryMb)).toEqual([1024, 500, 250, 64]);
+  expect(["4096", "2000", "1000", "256"].map(queryMb)).toEqual([1024, 500, 250, 64]);
 });
 
 test("a link into another customer's folder is refused", () => {

@@ -18,6 +18,7 @@ import { identifier } from "../connectors/sql-text.ts";
 /** A DuckDB database of one run, on disk. It never runs a customer's SQL. */
 export type Staging = {
   readonly connection: DuckDBConnection;
+  readonly memoryMb: number;
   /** Stops the running statement, and all later ones, with its reason. */
   readonly signal: AbortSignal;
   /** Throws StageError `disk_budget_exceeded` when the database is larger than the run's disk budget. */
@@ -59,6 +60,7 @@ export async function openStaging(options: StagingOptions): Promise<Staging> {
   await connection.run("PRAGMA disable_checkpoint_on_shutdown"); // the file is deleted when it is closed
   return {
     connection,
+    memoryMb,
     signal,
     async checkDisk() {
       const sizeOf = (file: string) =>

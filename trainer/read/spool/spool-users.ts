@@ -2,7 +2,7 @@ import type { DuckDBDataChunk } from "@duckdb/node-api";
 import { type ErasedUsers, hashesOf } from "../../../shared/erased-users.ts";
 import { type PackedStrings, stringAt } from "../../../shared/packed-strings.ts";
 import { RECORD_HISTORY_MAX } from "../../../shared/user-records.ts";
-import { type StagedTable, type Staging, streamStaged } from "../dataset/staging.ts";
+import { readRow, type StagedTable, type Staging, streamStaged } from "../dataset/staging.ts";
 import type { UserHistories } from "./user-histories.ts";
 import { createSpool, hashOfHex, readSpool, type SpoolWriter } from "./user-spool.ts";
 
@@ -22,7 +22,27 @@ export type SpoolOptions = {
 };
 
 /**
- * Sorts the staged rows of the relation `records` out of core and writes them as a spool, without erased users. An item's
+ * Rows that are sorted at once for each MB of the staging database. With 333,000, DuckDB ran out of memory while it merged them, with
+ * 100,000 it did not (LOG.md, "A run within its memory").
+ */
+const SORTED_ROWS_PER_MB = 50_000;
+const SLICES_MAX = 256;
+
+/** Conditions that divide the rows into slices of the users, in the order of their hashes, which are hexadecimal. */
+function slicesByHash(rows: number, memoryMb: number): string[] {
+  const count = Math.max(1, Math.min(SLICES_MAX, Math.ceil(rows / (SORTED_ROWS_PER_MB * memoryMb))));
+  const bound = (i: number) =>
+    `'${Math.floor((i * 256) / count)
+      .toString(16)
+      .padStart(2, "0")}'`;
+  return Array.from({ length: count }, (_, i) => {
+    const [from, to] = [i === 0 ? "true" : `c0 >= ${bound(i)}`, i === count - 1 ? "true" : `c0 < ${bound(i + 1)}`];
+    return `${from} AND ${to}`;
+  });
+}
+
+/**
+ * Sorts the staged rows of the relation `records` out of core, slice by slice, and writes them as a spool, without erased users. An item's
  * index is its rowid in the staged table `items (text)`. Rows of items that are not in that table are left out: they came
  * after the items were read.
  *
@@ -31,13 +51,22 @@ export type SpoolOptions = {
 export async function spoolUsers(staging: Staging, rows: StagedTable, options: SpoolOptions): Promise<number> {
   const { erased, progress } = options;
   const erasedHash = rows.columns.length > 5 ? "c5" : "NULL::VARCHAR";
-  const sql = `SELECT c0, CAST(items.rowid AS INTEGER) AS item, CAST(c2 AS UINTEGER) AS seconds,
+  const sql = (slice: string) => `SELECT c0, CAST(items.rowid AS INTEGER) AS item, CAST(c2 AS UINTEGER) AS seconds,
       CAST(c3 AS UTINYINT) AS positive, ${erasedHash}
-    FROM ${rows.name} JOIN items ON items.text = CAST(c1 AS VARCHAR) ORDER BY c0, seconds, c4, item`;
+    FROM ${rows.name} JOIN items ON items.text = CAST(c1 AS VARCHAR) WHERE ${slice} ORDER BY c0, seconds, c4, item`;
   const spool = await createSpool(options.path);
   try {
     const users = userCollector(spool, new Set(erased ? hashesOf(erased) : []));
-    for await (const chunk of streamStaged(staging, sql, progress)) await users.add(chunk);
+    const { count } = await readRow(staging, `SELECT count(*) AS count FROM ${rows.name}`);
+    let before = 0;
+    for (const slice of slicesByHash(Number(count), staging.memoryMb)) {
+      let sorted = 0;
+      for await (const chunk of streamStaged(staging, sql(slice), (more) => progress(before + more))) {
+        await users.add(chunk);
+        sorted += chunk.rowCount;
+      }
+      before += sorted;
+    }
     await users.end();
     return await spool.end();
   } finally {

@@ -4,7 +4,7 @@ import { runsOf } from "../../../fixtures/waiting-run.ts";
 const { database, waitingRun } = await runsOf();
 afterAll(() => database.close());
 
-const environment = { SHORTLIST_RUN_MEMORY_MB: "250" };
+const environment = { SHORTLIST_RUN_MEMORY_MB: "256" };
 
 test("a run that exceeds its memory begins again without the method that it was trying", async () => {
   const script = "progress TRAINING\ntrying small\ntrying large\nunless large eat\npublish v1";

@@ -30,10 +30,14 @@ afterAll(async () => {
 const spool = (rows: string, erased?: ReturnType<typeof erasedUsersOf>) =>
   spoolOf(`SELECT * FROM (VALUES ${rows})`, erased);
 
-async function spoolOf(sql: string, erased?: ReturnType<typeof erasedUsersOf>) {
+async function spoolOf(sql: string, erased?: ReturnType<typeof erasedUsersOf>, memoryMb = staged.staging.memoryMb) {
   const table = await staged.stage(`records_${tables++}`, sql);
   const path = join(folder, "users.bin");
-  const userCount = await spoolUsers(staged.staging, table, { path, erased, progress: () => undefined });
+  const userCount = await spoolUsers({ ...staged.staging, memoryMb }, table, {
+    path,
+    erased,
+    progress: () => undefined,
+  });
   return { path, salt, userCount, itemIds };
 }
 
@@ -51,6 +55,17 @@ async function read(spooled: Awaited<ReturnType<typeof spool>>, catalog = itemId
 
 const ROWS = `('${C}', 'a', 5, 1, '0'), ('${A}', 'c', 9, 1, '1'), ('${B}', 'b', 7, 0, '0'), ('${A}', 'a', 9, 1, '2'),
   ('${A}', 'c', 3, 1, '3'), ('${A}', 'b', 4, 0, '0')`;
+
+test.each([0.02, 0.003, 0])(
+  "with %d MB, slices of the users are sorted one after the other, with the same result",
+  async (mb) => {
+    const sql =
+      "SELECT substr(md5(CAST(i % 997 AS VARCHAR)), 1, 24), chr(97 + CAST(i % 3 AS INTEGER)), i, 1, '0' FROM range(3000) t(i)";
+    const whole = await read(await spoolOf(sql));
+    expect(whole.length).toBe(997);
+    expect(await read(await spoolOf(sql, undefined, mb))).toEqual(whole);
+  },
+);
 
 test("rows in any order become users by hash, with sorted histories and seen items", async () => {
   const spooled = await spool(ROWS);
