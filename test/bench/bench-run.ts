@@ -1,4 +1,5 @@
 import type { ModelSpec } from "../../shared/model-spec.ts";
+import { freeMemory, memoryForData } from "../../trainer/run/free-memory.ts";
 import type { TrainDeps } from "../../trainer/run/run-steps.ts";
 import { trainModel } from "../../trainer/run/train-model.ts";
 import type { TrainingJob } from "../../trainer/run/training-run.ts";
@@ -17,7 +18,10 @@ export async function benchRun(spec: ModelSpec, run: BenchRun): Promise<Awaited<
   const { customer } = connect;
   await setStatus(store, { customer, modelName: spec.model_name }, { status: "SCHEDULING", nowMs: Date.now() });
   const { signal } = new AbortController();
-  return trainModel(benchJob(spec, run), { connect, store, signal, nowMs: Date.now, clock, report, onData });
+  const memoryMbFree = freeMemory(run.memoryMbMax);
+  const within = { ...run, memoryMbMax: memoryForData(run.memoryMbMax) };
+  const deps = { connect, store, signal, nowMs: Date.now, clock, report, onData, memoryMbFree };
+  return trainModel(benchJob(spec, within), deps);
 }
 
 type JobLimits = Pick<BenchRun, "connect" | "workDirectory" | "fitSecondsMax" | "memoryMbMax">;

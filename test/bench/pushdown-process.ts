@@ -4,6 +4,7 @@
  */
 import { ModelSpec } from "../../shared/model-spec.ts";
 import { watchPeakMemory } from "../../trainer/choose/files/peak-memory.ts";
+import { freeMemory, memoryForData } from "../../trainer/run/free-memory.ts";
 import {
   beginRun,
   buildFinal,
@@ -85,6 +86,7 @@ const deps: TrainDeps = {
   nowMs: Date.now,
   clock,
   report: { enter: () => undefined, progress: ({ detail }) => isReading && detail && enter(readingStage(detail)) },
+  memoryMbFree: freeMemory(memoryMb),
   onData: (data) => {
     warnings = data.warnings;
   },
@@ -95,7 +97,7 @@ const run = beginRun(job, deps);
 const begin = clock();
 enter("counting");
 const reading = { ...run, job: { ...job, settings: { ...job.settings, memoryMbMax: readMb } } };
-const data = { ...(await readData(reading, undefined)), memoryMbMax: memoryMb };
+const data = { ...(await readData(reading, undefined)), memoryMbMax: memoryForData(memoryMb) };
 isReading = false;
 enter("choosing");
 const selection = await chooseModel(run, data, undefined);

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bootstrapMeans } from "../../trainer/choose/evaluate/bootstrap.ts";
 import { MALLOC } from "../../trainer/manage/processes/supervised-process.ts";
+import { memoryForData } from "../../trainer/run/free-memory.ts";
 import { findPostgres, type PostgresServer, startPostgres } from "../fixtures/postgres-server.ts";
 import { type Bench, type BenchContext, compared, type Figure } from "./bench.ts";
 import { measuredInProcess } from "./measured-process.ts";
@@ -18,7 +19,7 @@ export type PushdownRun = {
   readonly fitSecondsMax: number;
   /** Memory of the run, as SHORTLIST_RUN_MEMORY_MB. */
   readonly memoryMb: number;
-  /** The same for the reading alone, which decides by it how many rows fit. */
+  /** MB for data, by which the reading decides how many rows fit. */
   readonly readMb: number;
 };
 
@@ -54,7 +55,7 @@ const WORK_MEM = "256MB";
  *
  *     --rows=1e6        rows of the table
  *     --memory=2000     MB of the run, as SHORTLIST_RUN_MEMORY_MB
- *     --read=MB         how many rows are read, as if the run had this memory. Default: that of the run
+ *     --read=MB         how many rows are read, as if the run had this memory for data. Default: what the run has
  *     --seconds=120     for choosing and fitting
  *     --full=MB         a second run that reads all rows, with this memory, as the reference of the quality
  */
@@ -77,7 +78,7 @@ export const pushdown: Bench = async ({ say, fail, flags }) => {
     say(`  made in ${((performance.now() - begin) / 1000).toFixed(0)} s`);
     await server.execute(`ALTER ROLE owner SET work_mem = '${WORK_MEM}'`);
     await server.execute("ALTER ROLE owner SET max_parallel_workers_per_gather = 0");
-    const limits = { memoryMb, readMb: Number(flags.get("read") ?? memoryMb) };
+    const limits = { memoryMb, readMb: Number(flags.get("read") ?? memoryForData(memoryMb)) };
     const place = { server, folder, fitSecondsMax: Number(flags.get("seconds") ?? FIT_SECONDS), say };
     const sampled = await measure("sampled", limits, place);
     const full = fullMb > 0 ? await measure("full", { memoryMb: fullMb, readMb: 1e6 }, place) : undefined;
