@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type BatchRecord, batchFilePath } from "../../shared/batch.ts";
 import { livePointerKey } from "../../shared/manifest.ts";
 import { CUSTOMER_BATCHES_MAX } from "../../trainer/manage/records/batches.ts";
+import { CACHING } from "../fixtures/edge-world.ts";
 import { SECRET } from "../fixtures/trainer-client.ts";
 import { freshFolder } from "../fixtures/trainer-state.ts";
 import { startWholeService, type WholeService } from "../fixtures/whole-service.ts";
@@ -27,7 +28,8 @@ beforeAll(async () => {
     join(folder, "shop", "people.csv"),
     "user_id,mail,country\nann,yes,de\nbob,no,de\n7,yes,at\n,yes,at\n",
   );
-  service = await startWholeService({ environment: { SHORTLIST_FILE_ROOTS: JSON.stringify({ acme: [folder] }) } });
+  const environment = { SHORTLIST_FILE_ROOTS: JSON.stringify({ acme: [folder] }) };
+  service = await startWholeService({ edge: { vars: CACHING }, environment });
   for (const customer of ["acme", "globex"]) {
     const { version } = await service.edge.publish({ customer });
     await service.trainer.create("shop", `publish ${version}`, { customer });

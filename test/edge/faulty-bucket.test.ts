@@ -11,7 +11,7 @@ import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 
 let edge: EdgeWorld;
 beforeAll(async () => {
-  edge = await startEdge({ vars: { READ_TIMEOUT_MS: 100, RECORD_MEGABYTES: 0 } }); // every call reads
+  edge = await startEdge({ vars: { READ_TIMEOUT_MS: 100, RECORD_MEGABYTES: 0, KEY_CACHE_SECONDS: 0 } }); // every call reads
 });
 beforeEach(() => edge.inject(undefined));
 afterAll(() => edge.stop());

@@ -1,11 +1,13 @@
 /** Reasons in a real workerd, from the weights in the runtime's heap and by runs of the graph. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
+import { CACHING, type EdgeWorld, startEdge } from "../fixtures/edge-world.ts";
 import { recipeDataset as dataset, RECIPE_MODELS } from "../fixtures/recipe-models.ts";
 
 let edge: EdgeWorld;
 beforeAll(async () => {
-  edge = await startEdge({ vars: { CONCURRENT_RANKS_MAX: 1000, QUEUE_MS_MAX: 10_000, CACHE_MEGABYTES: 120 } });
+  edge = await startEdge({
+    vars: { ...CACHING, CONCURRENT_RANKS_MAX: 1000, QUEUE_MS_MAX: 10_000, CACHE_MEGABYTES: 120 },
+  });
 });
 afterAll(() => edge.stop());
 

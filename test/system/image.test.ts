@@ -53,7 +53,8 @@ test("the image's command starts the service with its packages alone", async () 
   const [, entry] = [...DOCKERFILE.matchAll(/^ENTRYPOINT (\[.*\])$/gm)].map(
     ([, json]) => JSON.parse(json!) as string[],
   );
-  const [port, metricsPort] = [await freePort(), await freePort()];
+  // From ranges of their own, since the service listens on them only after it has taken free ports for its parts, as other tests do.
+  const [port, metricsPort] = [await freePort([10_000, 15_000]), await freePort([15_000, 20_000])];
   service = startCommand(entry!, {
     cwd: app,
     env: {

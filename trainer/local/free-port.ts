@@ -6,13 +6,13 @@ import { createServer } from "node:net";
  * Systems take ports for connections and for `listen(0)` from higher ranges (Linux from 32,768, macOS and Windows from
  * 49,152). So no other program gets the port by chance before the service listens on it, seconds later.
  */
-const [FIRST, END] = [20_000, 32_768];
+const RANGE = [20_000, 32_768] as const;
 const ATTEMPTS = 20;
 
-/** Finds a loopback port on which nobody listens. */
-export async function freePort(): Promise<number> {
+/** Finds a loopback port on which nobody listens, in a range from its first port to before its second. */
+export async function freePort([first, end]: readonly [number, number] = RANGE): Promise<number> {
   for (let attempt = 1; ; attempt++) {
-    const port = randomInt(FIRST, END);
+    const port = randomInt(first, end);
     try {
       await tryPort(port);
       return port;
