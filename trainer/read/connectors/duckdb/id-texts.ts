@@ -53,8 +53,9 @@ async function textsOfIds(
     return ids?.map(({ type }) => String(type)).join();
   };
   const behind = select.namesBehind(idColumns);
-  const [sure, others] = [true, false].map((is) => inexact.filter(({ name }) => behind.has(name.toLowerCase()) === is));
-  const typed = others!.length === 0 ? undefined : await idTypes([]);
+  const isBehind = ({ name }: Column) => behind.has(name.toLowerCase());
+  const others = inexact.filter((column) => !isBehind(column));
+  const typed = others.length === 0 ? undefined : await idTypes([]);
   /** The columns among these that change the type of an id, or without which the query is not valid. */
   const deciding = async (columns: readonly Column[]): Promise<readonly Column[]> => {
     if (columns.length === 0) return [];
@@ -64,7 +65,7 @@ async function textsOfIds(
     const half = columns.length >> 1;
     return [...(await deciding(columns.slice(0, half))), ...(await deciding(columns.slice(half)))];
   };
-  const wanted = [...sure!, ...(await deciding(others!))];
+  const wanted = [...inexact.filter(isBehind), ...(await deciding(others))];
   if (wanted.length === 0 || (await idTypes(wanted)) === undefined) return NO_TEXTS;
   return byTable(wanted);
 }
