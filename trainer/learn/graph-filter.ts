@@ -51,7 +51,7 @@ export const graphFilter: Method<GraphFilterParams> = {
     const whole = isDense ? 4 * itemCount ** 2 : 0;
     return {
       seconds: 0.1 + 4e-9 * pairs + finding + 3e-5 * itemCount,
-      memoryMb: 100 + (whole + 8 * neighbours + 16 * itemCount * rank + 32 * items.length) / 1e6,
+      memoryMb: 100 + (whole + 8 * neighbours + 16 * itemCount * rank + 24 * items.length) / 1e6,
       heldMb: 20 + (8 * neighbours + 8 * itemCount * rank) / 1e6,
     };
   },

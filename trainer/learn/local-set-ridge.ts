@@ -84,7 +84,7 @@ export const localSetRidge: Method<LocalRidgeParams> = {
     const weights = itemCount * neighbours;
     return {
       seconds: 0.01 + 8e-9 * pairs + itemCount * (3e-5 + gathering + solving) + attributes.seconds,
-      memoryMb: 50 + (8 * counted + 16 * weights + 24 * items.length) / 1e6 + attributes.memoryMb,
+      memoryMb: 30 + (8 * counted + 16 * weights + 20 * items.length) / 1e6 + attributes.memoryMb,
       heldMb: 20 + (8 * weights) / 1e6,
     };
   },

@@ -50,10 +50,10 @@ export const sequentialLocalRidge: Method<SequentialLocalRidgeParams> = {
     const solving = itemCount * (1e-5 + 4e-9 * params.neighbours * Math.min(kept, entries / itemCount));
     const attributes = attributesCost(data, params);
     const weights = itemCount * Math.min(params.neighbours, momentCount(data, params) / Math.max(1, itemCount));
-    const bytes = 8 * entries + 16 * weights + 40 * items.length;
+    const bytes = 8 * entries + 16 * weights + 24 * items.length;
     return {
       seconds: 0.05 + solving + countingSeconds(data, params) + attributes.seconds,
-      memoryMb: 100 + bytes / 1e6 + attributes.memoryMb,
+      memoryMb: 60 + bytes / 1e6 + attributes.memoryMb,
       heldMb: 20 + (8 * weights) / 1e6,
     };
   },

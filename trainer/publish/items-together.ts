@@ -68,19 +68,23 @@ export function itemsTogether(
   };
 }
 
-/** The positive items of each basket. */
+/** The positive items of each basket. Typed arrays, since these lists took 275 MB with 5 million rows. */
 export function basketsOf(
   { userCount, itemCount, userStart, items, times, positive }: Interactions,
   areSessions: boolean,
 ): Histories {
   const everyNth = Math.max(1, Math.ceil(items.length / CHOICES_MAX));
-  const start = [0];
-  const kept: number[] = [];
+  const start = new Uint32Array(items.length + 1);
+  const kept = new Int32Array(items.length);
+  let [baskets, count] = [0, 0];
   const end = () => {
-    const first = start.at(-1)!;
-    if (kept.length === first) return;
-    if (kept.length - first > BASKET_MAX) kept.splice(first, kept.length - first - BASKET_MAX);
-    start.push(kept.length);
+    const first = start[baskets]!;
+    if (count === first) return;
+    if (count - first > BASKET_MAX) {
+      kept.copyWithin(first, count - BASKET_MAX, count);
+      count = first + BASKET_MAX;
+    }
+    start[++baskets] = count;
   };
   for (let user = 0; user < userCount; user += everyNth) {
     let beganAt = Number.NEGATIVE_INFINITY;
@@ -90,9 +94,9 @@ export function basketsOf(
         end();
         beganAt = times[row]!;
       }
-      kept.push(items[row]!);
+      kept[count++] = items[row]!;
     }
     end();
   }
-  return { userCount: start.length - 1, itemCount, start: Uint32Array.from(start), items: Int32Array.from(kept) };
+  return { userCount: baskets, itemCount, start: start.subarray(0, baskets + 1), items: kept.subarray(0, count) };
 }

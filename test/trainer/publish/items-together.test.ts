@@ -54,6 +54,12 @@ const listed = (data: Interactions, areSessions: boolean) => {
   return Array.from({ length: userCount }, (_, i) => [...items.subarray(start[i], start[i + 1])]);
 };
 
+test("a large basket counts with its newest 50 items", () => {
+  const large = Array.from({ length: 60 }, (_, i) => [i % ITEMS, 0] as const);
+  const newest = large.slice(-50).map(([item]) => item);
+  expect(listed(chosenAt([5, -90], ...large, [3, 90]), false)).toEqual([[5], newest, [3]]);
+});
+
 test("a basket is a session, or what the user has chosen within 24 hours of its first item", () => {
   const data = chosenAt([0, 0], [1, 20], [5, 21, 0], [2, 24], [3, 25], [4, 60]);
   expect(listed(data, false)).toEqual([[0, 1, 2], [3], [4]]);
