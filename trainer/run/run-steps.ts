@@ -249,6 +249,7 @@ type FinalModel = { readonly data: RunData; readonly selection: ChosenModel; rea
 /** The files of the version, checked to fit into an edge's memory. */
 export async function buildFinal({ job, deps, model, salt }: Run, { data, selection, final }: FinalModel) {
   const { workDirectory, edgeMemoryBytes } = job.settings;
+  deps.memoryMbFree?.(); // collects what choosing and fitting left behind
   const haveChanges = await hasChangedItems(deps.store, model);
   const built = await buildVersion({
     ...model,
