@@ -62,6 +62,8 @@ export type VersionInput = ItemColumns & {
   /** A folder of this run. User records are written to it, so that they are never all in memory. */
   readonly workDirectory: string;
   readonly signal?: AbortSignal;
+  /** Collects garbage. Called after the user records, whose garbage leaves the heap six times as large as what is in it. */
+  readonly collectGarbage?: () => void;
   /** `fraction` is 0…1 of the users written. */
   readonly progress?: (fraction: number) => void;
 };
@@ -129,6 +131,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   await addIfFits("similarity", similarityFile, MEDIA_TYPES.similarity);
   const recentChoices = encodeRecentChoices(countRecentChoices(dataset));
   await addIfFits("recent_choices", recentChoices, MEDIA_TYPES.recentChoices);
+  input.collectGarbage?.();
   const together = itemsTogether(dataset, { areSessions: input.sessions !== undefined });
   if (together) await addIfFits("together", encodeTogether(together), MEDIA_TYPES.together);
   const intervals = repeatIntervals(dataset);
