@@ -84,7 +84,7 @@ const deps: TrainDeps = {
   store,
   signal: new AbortController().signal,
   nowMs: Date.now,
-  clock,
+  clock: cpuSeconds,
   report: { enter: () => undefined, progress: ({ detail }) => isReading && detail && enter(readingStage(detail)) },
   memoryMbFree: freeMemory(memoryMb),
   onData: (data) => {
@@ -101,6 +101,7 @@ const data = { ...(await readData(reading, undefined)), memoryMbMax: memoryForDa
 isReading = false;
 enter("choosing");
 const selection = await chooseModel(run, data, undefined);
+for (const { method, outcome, reason } of selection.report.candidates) say(`  ${method}, ${outcome}: ${reason}`);
 enter("fitting");
 const final = await fitOnAllData(run, data, selection);
 enter("deploying");

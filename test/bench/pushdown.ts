@@ -56,7 +56,7 @@ const WORK_MEM = "256MB";
  *     --rows=1e6        rows of the table
  *     --memory=2000     MB of the run, as SHORTLIST_RUN_MEMORY_MB
  *     --read=MB         how many rows are read, as if the run had this memory for data. Default: what the run has
- *     --seconds=120     for choosing and fitting
+ *     --seconds=120     of the trainer's CPU time, for choosing and fitting
  *     --full=MB         a second run that reads all rows, with this memory, as the reference of the quality
  */
 export const pushdown: Bench = async ({ say, fail, flags }) => {
