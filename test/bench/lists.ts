@@ -149,7 +149,7 @@ async function together(every: number): Promise<Figure[]> {
 
 /** By item: in how many sessions each other item was. */
 function countsOfPairs(train: Interactions) {
-  const { start, items, userCount } = basketsOf(train, true);
+  const { start, items, userCount } = basketsOf(train, { areSessions: true });
   const rows = new Map<number, Map<number, number>>();
   for (let basket = 0; basket < userCount; basket++) {
     const distinct = [...new Set(items.subarray(start[basket], start[basket + 1]))];

@@ -62,8 +62,8 @@ export type VersionInput = ItemColumns & {
   /** A folder of this run. User records are written to it, so that they are never all in memory. */
   readonly workDirectory: string;
   readonly signal?: AbortSignal;
-  /** Collects garbage. Called after the user records, whose garbage leaves the heap six times as large as what is in it. */
-  readonly collectGarbage?: () => void;
+  /** MB that this process may still take; garbage is collected before it is measured. Absent: as much as it wants. */
+  readonly memoryMbFree?: (() => number) | undefined;
   /** `fraction` is 0…1 of the users written. */
   readonly progress?: (fraction: number) => void;
 };
@@ -131,8 +131,9 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   await addIfFits("similarity", similarityFile, MEDIA_TYPES.similarity);
   const recentChoices = encodeRecentChoices(countRecentChoices(dataset));
   await addIfFits("recent_choices", recentChoices, MEDIA_TYPES.recentChoices);
-  input.collectGarbage?.();
-  const together = itemsTogether(dataset, { areSessions: input.sessions !== undefined });
+  // Measured after the user records, whose garbage leaves the heap six times as large as what is in it.
+  const memoryMb = input.memoryMbFree?.();
+  const together = itemsTogether(dataset, { areSessions: input.sessions !== undefined, memoryMb });
   if (together) await addIfFits("together", encodeTogether(together), MEDIA_TYPES.together);
   const intervals = repeatIntervals(dataset);
   if (intervals) await addIfFits("repeat_intervals", encodeRepeatIntervals(intervals), MEDIA_TYPES.repeatIntervals);

@@ -4,6 +4,13 @@ import { distinctItems, type Histories } from "../learn/statistics/histories.ts"
 import { clearRow, rowSum } from "../learn/weights/row-sum.ts";
 import type { Interactions } from "../read/dataset/dataset.ts";
 
+export type TogetherOptions = {
+  /** Whether each user of the data is a session, which is a basket. */
+  readonly areSessions: boolean;
+  /** Memory that this may take, in MB. */
+  readonly memoryMb?: number | undefined;
+};
+
 /** Items that a user chooses within this time of the first one are a basket, where no sessions are named. */
 const BASKET_SECONDS = 24 * 3600;
 /** Only the newest items of a larger basket count: nobody buys hundreds of things for one purpose. */
@@ -14,6 +21,10 @@ const OTHERS_MAX = 30;
 const ENTRIES_MAX = 1_500_000;
 /** Beyond this number of choices, baskets of every second user are enough, and so on. */
 const CHOICES_MAX = 20_000_000;
+/** Where memory is short, baskets of fewer users are counted, but not of fewer choices than this. */
+const CHOICES_LEAST = 100_000;
+/** Memory for each choice: the baskets, and the users of each item. 31 measured. */
+const BYTES_PER_CHOICE = 32;
 /** Baskets that an item is taken to have had besides its own, as all items have them. Best on retailrocket among 1 to 50. */
 const SHRINKAGE = 20;
 /** Without a pair that was chosen together twice, there are no baskets to learn from. */
@@ -21,14 +32,9 @@ const PAIR_MIN = 2;
 
 /**
  * For each item, the items that were chosen in addition, the strongest first (shared/together.ts). Undefined if the data have no baskets.
- *
- * @param areSessions Whether each user of `data` is a session, which is a basket.
  */
-export function itemsTogether(
-  data: Interactions,
-  { areSessions }: { readonly areSessions: boolean },
-): TogetherRows | undefined {
-  const baskets = distinctItems(basketsOf(data, areSessions));
+export function itemsTogether(data: Interactions, options: TogetherOptions): TogetherRows | undefined {
+  const baskets = distinctItems(basketsOf(data, options));
   const counts = coOccurrence(baskets, 0);
   const basketsWith = itemWeights(counts);
   const listedCount = data.listedCount ?? data.itemCount;
@@ -71,11 +77,14 @@ export function itemsTogether(
 /** The positive items of each basket. Typed arrays, since these lists took 275 MB with 5 million rows. */
 export function basketsOf(
   { userCount, itemCount, userStart, items, times, positive }: Interactions,
-  areSessions: boolean,
+  { areSessions, memoryMb = Number.POSITIVE_INFINITY }: TogetherOptions,
 ): Histories {
-  const everyNth = Math.max(1, Math.ceil(items.length / CHOICES_MAX));
-  const start = new Uint32Array(items.length + 1);
-  const kept = new Int32Array(items.length);
+  const choicesMax = Math.min(CHOICES_MAX, Math.max(CHOICES_LEAST, (1e6 * memoryMb) / BYTES_PER_CHOICE));
+  const everyNth = Math.max(1, Math.ceil(items.length / choicesMax));
+  let choices = 0;
+  for (let user = 0; user < userCount; user += everyNth) choices += userStart[user + 1]! - userStart[user]!;
+  const start = new Uint32Array(choices + 1);
+  const kept = new Int32Array(choices);
   let [baskets, count] = [0, 0];
   const end = () => {
     const first = start[baskets]!;

@@ -267,7 +267,7 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
     edgeMemoryBytes,
     haveChanges,
     signal: deps.signal,
-    collectGarbage: () => void deps.memoryMbFree?.(),
+    memoryMbFree: deps.memoryMbFree,
     progress: (fraction) => deps.report.progress({ fraction: fraction / 2, detail: "writing user records" }),
   });
   checkServable(built.manifest, edgeMemoryBytes, haveChanges);

@@ -50,7 +50,7 @@ function chosenAt(...rows: readonly (readonly [item: number, hours: number, posi
   };
 }
 const listed = (data: Interactions, areSessions: boolean) => {
-  const { start, items, userCount } = basketsOf(data, areSessions);
+  const { start, items, userCount } = basketsOf(data, { areSessions });
   return Array.from({ length: userCount }, (_, i) => [...items.subarray(start[i], start[i + 1])]);
 };
 
@@ -65,6 +65,12 @@ test("a basket is a session, or what the user has chosen within 24 hours of its 
   expect(listed(data, false)).toEqual([[0, 1, 2], [3], [4]]);
   expect(listed(data, true)).toEqual([[0, 1, 2, 3, 4]]);
   expect(listed(chosenAt([5, 0, 0]), false)).toEqual([]);
+});
+
+test("where memory is short, baskets of fewer users count", () => {
+  const data = trainingData(ITEMS, Array(250_000).fill([0]));
+  const usersWithin = (memoryMb: number | undefined) => basketsOf(data, { areSessions: true, memoryMb }).userCount;
+  expect([undefined, 8, 4, 0].map(usersWithin)).toEqual([250_000, 250_000, 125_000, 83_334]);
 });
 
 test("it is directional: what goes with everything is weak after each, and each is strong after what only goes with it", () => {
