@@ -9,7 +9,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasBrowser, startBrowser, UNLESS_SKIPPED } from "../fixtures/browser.ts";
 import { CONSOLE_JOURNEYS } from "../fixtures/console-journeys.ts";
-import { type ConsolePage, openConsole, pageFaults } from "../fixtures/console-page.ts";
+import { type ConsolePage, openConsole, pageFaults, stateOf } from "../fixtures/console-page.ts";
 import { commandOf, endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
 
 /** Short fitting time: these tests check the path, not the model's quality. */
@@ -209,7 +209,10 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
     });
 
     test.each(Object.entries(CONSOLE_JOURNEYS))("%s", { timeout: TIMEOUT }, async (_, journey) => {
-      await journey(opened, { ...local, folder: join(state, "data/demo-shop") });
+      await journey(opened, { ...local, folder: join(state, "data/demo-shop") }).catch(async (error: Error) => {
+        error.message += `\nThe page: ${await stateOf(opened.page)}`;
+        throw error;
+      });
       expect(opened.faults).toEqual([]);
     });
   });
