@@ -53,9 +53,10 @@ export async function tryBlend(state: SelectState): Promise<void> {
   const count = Math.min(LISTS_MAX, Math.floor(positions.length / 2), affordable);
   if (wanted.length < 2 || count < Math.min(LISTS_MIN, positions.length / 2)) return;
   const searched = samplePositions(positions.length, count, seededRandom(context.seed, 53)).map((i) => positions[i]!);
-  const { parts, lists } = await scoreLists(wanted, searched, state);
   const first = separateParts(best);
-  if (parts.length < Math.max(2, first.length)) return;
+  const scored = await scoreLists(wanted, searched, { partsMin: Math.max(2, first.length), state });
+  if (!scored) return;
+  const { parts, lists } = scored;
   const ownShares = best.method.partMethods ? partsOf(best.params).map(({ share }) => share) : [1];
   const start = parts.map((part) => ownShares[first.findIndex((own) => isSame(own, part))] ?? 0);
   const isAllowed = (weights: readonly number[]) => {
@@ -110,28 +111,35 @@ type OpenModel = { readonly historyMax: number; readonly scorer: Scorer };
 /** Memory of an exported model and its session, as a multiple of the weights. */
 const COPIES = 2.5;
 
-/** Opens the models in their served form, as many as the memory allows, the best first. */
-async function openModels(parts: readonly Candidate[], state: SelectState): Promise<OpenModel[]> {
+/** Adds to `opened` the models in their served form, as many as the memory allows, the best first. */
+async function openModels(parts: readonly Candidate[], state: SelectState, opened: OpenModel[]): Promise<void> {
   const { context, validation } = state;
   const fitting = { ...context, random: seededRandom(context.seed, 17), secondsMax: state.secondsLeft() };
-  const opened: OpenModel[] = [];
   for (const { method, params } of parts) {
     const model = await context.parts.fit(method, validation.train, params, fitting); // all are fitted
     const exported = model.export(context.budget);
     const bytes = exported.weights.reduce((sum, { bytes }) => sum + bytes.length, 0);
-    if ((COPIES * bytes) / 1e6 > memoryMbLeft(context)) break;
+    if ((COPIES * bytes) / 1e6 > memoryMbLeft(context)) return;
     opened.push({ historyMax: model.historyMax, scorer: await openScorer(exported, validation.train.itemCount) });
   }
-  return opened;
 }
 
-/** Scores lists by each model in its served form. Cases without a history are left out, because no model ranks for them. */
-async function scoreLists(wanted: readonly Candidate[], positions: Uint32Array, state: SelectState) {
+/**
+ * Scores lists by each model in its served form; undefined if the memory allows fewer than `partsMin`. Cases without a history are left
+ * out, because no model ranks for them.
+ */
+async function scoreLists(
+  wanted: readonly Candidate[],
+  positions: Uint32Array,
+  { partsMin, state }: { readonly partsMin: number; readonly state: SelectState },
+) {
   const { context, validation } = state;
   const { cases } = validation.split;
-  const models = await openModels(wanted, state);
+  const models: OpenModel[] = [];
   const lists: ScoredList[] = [];
   try {
+    await openModels(wanted, state, models);
+    if (models.length < partsMin) return undefined;
     for (const [i, at] of positions.entries()) {
       const one = cases.caseAt(at);
       const { items, seen, relevant } = one;

@@ -89,12 +89,15 @@ function memoryObstacle({ context, validation }: SelectState, candidate: Candida
   return `needs about ${Math.round(memoryMb)} MB of memory to fit, and may use ${Math.round(memoryMbMax)} MB`;
 }
 
-/** The candidate, or its smaller settings if only these fit the memory. Then `discarded` says what did not fit. */
+const INSTEAD = "; smaller settings were tried instead";
+
+/** The candidate, or its smaller settings if only these fit the memory. Then `discarded` says so, once for each method. */
 export function withinMemory(state: SelectState, candidate: Candidate): Candidate {
   const reason = memoryObstacle(state, candidate);
   const params = reason && candidate.method.smaller?.(candidate.params);
   if (!params || memoryObstacle(state, { ...candidate, params })) return candidate;
-  state.discarded.push(leftOut(candidate, `${reason}; smaller settings were tried instead`));
+  const isSaid = state.discarded.some((one) => one.method === candidate.method.name && one.reason.endsWith(INSTEAD));
+  if (!isSaid) state.discarded.push(leftOut(candidate, reason + INSTEAD));
   return { ...candidate, params };
 }
 

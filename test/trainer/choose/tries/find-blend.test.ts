@@ -108,6 +108,19 @@ test("parts that could not all be fitted again in time are not blended", async (
   await tryBlend({ ...state, context: { ...state.context, parts } });
   expect(state.tried.map(({ method }) => method.name)).not.toContain("blend");
 });
+test("where the memory holds one model only, no list is scored", async () => {
+  let [asked, scored] = [0, 0];
+  const state = await stateOf([
+    [1, 60],
+    [2, 60],
+  ]);
+  const memoryMbFree = () => (asked++ === 0 ? 100 : 0);
+  const progress = () => scored++;
+  await tryBlend({ ...state, context: { ...state.context, memoryMbFree, progress } });
+  expect(asked).toBe(2);
+  expect(scored).toBe(0);
+  expect(state.tried.map(({ method }) => method.name)).not.toContain("blend");
+});
 test("a network that was cut short is no part", async () => {
   let now = 0;
   const state = await selectState(shop, [], { context: { clock: () => now } });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { tryFirstGuesses } from "../../../../trainer/choose/tries/first-guesses.ts";
-import type { SelectState } from "../../../../trainer/choose/tries/select-state.ts";
+import { type SelectState, withinMemory } from "../../../../trainer/choose/tries/select-state.ts";
 import type { TrialContext } from "../../../../trainer/choose/tries/trial.ts";
 import { blendOf } from "../../../../trainer/learn/blends.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
@@ -110,6 +110,16 @@ test.each([
   expect(tried.some(({ method }) => method.name === "sum")).toBe(params !== undefined);
   expect(discarded[0]).toMatchObject({ method: "large", params: { lambda: 1 }, outcome: "left_out" });
   expect(discarded[0]!.reason).toContain(reason);
+});
+test("that smaller settings were tried is said once for each method", async () => {
+  const large = named("large", 1, {
+    cost: (_, { kept }) => ({ seconds: 1, memoryMb: kept ? 20 : 40 }),
+    smaller: (given) => ({ ...given, kept: 5 }),
+  });
+  const state = await tryIn(100, [large], { memoryMbFree: () => 29 });
+  for (const lambda of [2, 3])
+    expect(withinMemory(state, { method: large, params: { lambda } }).params).toEqual({ lambda, kept: 5 });
+  expect(state.discarded.map(({ reason }) => reason).filter((reason) => reason.includes("instead"))).toHaveLength(1);
 });
 test("a method that an earlier attempt exceeded its memory with is not tried, alone or in a blend", async () => {
   const [a, b] = [named("a", 1), named("b", 1)];
