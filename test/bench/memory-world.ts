@@ -10,7 +10,7 @@ import type { ModelRecord } from "../../shared/model-record.ts";
 import { literal } from "../../trainer/read/connectors/sql-text.ts";
 import { s3Store } from "../../trainer/store/s3-store.ts";
 import { startLocalR2 } from "../fixtures/local-r2.ts";
-import type { PostgresServer } from "../fixtures/postgres-server.ts";
+import { type PostgresServer, postgresConfig } from "../fixtures/postgres-server.ts";
 import { caller, environmentOf } from "../fixtures/trainer-client.ts";
 import { specOf } from "../fixtures/trainer-spec.ts";
 
@@ -41,12 +41,7 @@ export async function postgresSource(folder: string, server: PostgresServer): Pr
     COPY interactions FROM ${literal(rows)} (FORMAT csv); ANALYZE interactions`);
   await rm(rows);
   return {
-    connector: {
-      type: "Postgres",
-      location: `postgres://owner@127.0.0.1:${server.port}/postgres`,
-      password: { env: PASSWORD },
-      sslmode: "disable",
-    },
+    connector: postgresConfig(server, "postgres", { password: { env: PASSWORD } }),
     environment: { [PASSWORD]: server.password, SHORTLIST_ALLOW_PRIVATE_ADDRESSES: "true" },
   };
 }

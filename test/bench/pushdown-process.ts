@@ -17,6 +17,7 @@ import {
 } from "../../trainer/run/run-steps.ts";
 import { directoryStore } from "../../trainer/store/directory-store.ts";
 import { setStatus } from "../../trainer/store/live-pointer-swap.ts";
+import { postgresConfig } from "../fixtures/postgres-server.ts";
 import { fileSettings } from "../fixtures/real-data.ts";
 import { benchJob } from "./bench-run.ts";
 import type { PushdownMeasured, PushdownRun, PushdownStage } from "./pushdown.ts";
@@ -40,14 +41,7 @@ const settings = {
 };
 const spec = ModelSpec.parse({
   model_name: "bench",
-  connector_configs: [
-    {
-      type: "Postgres",
-      location: `postgres://owner@127.0.0.1:${port}/postgres`,
-      password: { env: "SHORTLIST_SECRET_BENCH__DB" },
-      sslmode: "disable",
-    },
-  ],
+  connector_configs: [postgresConfig({ port }, "postgres", { password: { env: "SHORTLIST_SECRET_BENCH__DB" } })],
   schema: {
     user: { id: "user_id" },
     item: { id: "item_id" },
