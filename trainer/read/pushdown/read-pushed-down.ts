@@ -5,7 +5,7 @@ import { countOf, type PackedStrings, stringAt } from "../../../shared/packed-st
 import { checkingError } from "../../stage/stage-error.ts";
 import type { SourceRows } from "../connectors/connector.ts";
 import { checkRows, ROWS_LEFT_OUT, rejectedWarnings } from "../dataset/checks.ts";
-import { interactionsThatFit, recordsMb } from "../dataset/memory-budget.ts";
+import { interactionsBesideFits, recordsMb } from "../dataset/memory-budget.ts";
 import { openStagingOf, type ReadDataset, type ReadDatasetOptions } from "../dataset/read-dataset.ts";
 import { appendRows, runStaged, type StagedTable, type Staging, stageRows, stageTexts } from "../dataset/staging.ts";
 import { DUCKDB } from "../rules/duckdb-dialect.ts";
@@ -170,9 +170,9 @@ function pushedWarning(
   { query, totals, sample: { dataset }, spool }: Outcome,
   { memoryMbMax = Number.POSITIVE_INFINITY }: PushDownOptions,
 ): string {
-  const fit = interactionsThatFit(memoryMbMax, spec.schema.interaction);
+  const fit = interactionsBesideFits(memoryMbMax, spec.schema.interaction);
   return (
-    `${totals.interactions} interactions are more than the ${fit} that this run's memory holds: ` +
+    `${totals.interactions} interactions are more than the ${fit} that this run's memory holds beside its fits: ` +
     `${query.dialect.name} prepared them. Models are chosen and fitted on the newest ${dataset.items.length} ` +
     `interactions of ${dataset.userCount} of ${spool.userCount} users, sampled at random (at most ${NEWEST_PER_USER} a user); ` +
     `the catalog has every item, and all ${spool.userCount} users are shown only items that they have not seen`

@@ -3,7 +3,7 @@ import { hasCode } from "../../stage/stage-error.ts";
 import { type Connector, type Inspection, jsonRows } from "../connectors/connector.ts";
 import { innerQuery } from "../connectors/sql-text.ts";
 import { interactionColumns } from "../dataset/check-interactions.ts";
-import { interactionsThatFit } from "../dataset/memory-budget.ts";
+import { interactionsBesideFits } from "../dataset/memory-budget.ts";
 import { type ReadDataset, readDataset } from "../dataset/read-dataset.ts";
 import { type Connectors, connectorsOf } from "../dataset/stage-query.ts";
 import { dialectOf } from "../rules/dialects.ts";
@@ -77,7 +77,7 @@ async function mayFit(
   spec: ModelSpec,
   options: OpenOptions,
 ): Promise<boolean> {
-  const fit = interactionsThatFit(options.memoryMbMax!, spec.schema.interaction);
+  const fit = interactionsBesideFits(options.memoryMbMax!, spec.schema.interaction);
   const { estimatedRows, estimatedBytes } = inspection;
   if (estimatedRows !== null && estimatedRows <= BELIEVED_FRACTION * fit) return true;
   if (estimatedRows === null && (estimatedBytes ?? 0) / ROW_BYTES_MIN <= fit) return true;

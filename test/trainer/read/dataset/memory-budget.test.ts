@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   interactionMb,
+  interactionsBesideFits,
   interactionsThatFit,
   mbOfInteractions,
   stagingMb,
@@ -14,6 +15,13 @@ test("a third of 4096 MB holds 105,025,641 interactions, 80,313,725 with ratings
   expect(interactionsThatFit(4096, row("Rating"))).toBe(80_313_725);
   expect(interactionsThatFit(4096, { ...row("Binary"), session_id: "s" })).toBe(52_512_820);
   expect(interactionsThatFit(Number.POSITIVE_INFINITY, row("Binary"))).toBe(Number.POSITIVE_INFINITY);
+});
+
+test("where a sample can be prepared, 2000 MB are for the 28 million interactions that leave room for fits", () => {
+  const count = interactionsBesideFits(1850, row("Binary"));
+  expect(count).toBe(28_461_538);
+  // 345 MB of the process, the interactions and their training part, and 24 bytes of each in a fit of 100,000 items with 50 neighbours.
+  expect(345 + (count * (13 + 13 + 24) + 1e5 * 50 * 24) / 1e6).toBeLessThan(2000);
 });
 
 test("the interactions that fit use their part of the memory, and one more does not fit", () =>

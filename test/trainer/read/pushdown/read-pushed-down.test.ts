@@ -69,8 +69,9 @@ test("the record says how many rows there are, and how many were read", async ()
   expect(summary).not.toHaveProperty("recent_days");
   expect([summary.from, summary.to]).toEqual(["2023-11-14T22:13:20.000Z", "2023-11-14T22:48:29.000Z"]);
   expect(summary.warnings[0]).toBe(
-    "2110 interactions are more than the 769 that this run's memory holds: DuckDB prepared them. Models are chosen and fitted on " +
-      `the newest ${dataset.items.length} interactions of ${dataset.userCount} of 211 users, sampled at random (at most 500 a user); ` +
+    "2110 interactions are more than the 461 that this run's memory holds beside its fits: DuckDB prepared them. " +
+      `Models are chosen and fitted on the newest ${dataset.items.length} interactions of ${dataset.userCount} of 211 users, ` +
+      "sampled at random (at most 500 a user); " +
       "the catalog has every item, and all 211 users are shown only items that they have not seen",
   );
   expect([spool.userCount, left]).toEqual([211, ["users.spool"]]);

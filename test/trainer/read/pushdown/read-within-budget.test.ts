@@ -110,8 +110,8 @@ describe("beyond the budget", () => {
       const all = new Set(rowsOf(whole.dataset));
       const sample = rowsOf(dataset);
       expect(sample.every((row) => all.has(row))).toBe(true);
-      expect(sample.length).toBeGreaterThan(600);
-      expect(sample.length).toBeLessThanOrEqual(961);
+      expect(sample.length).toBeGreaterThan(300);
+      expect(sample.length).toBeLessThanOrEqual(576);
       samples.push(sample);
       const { warnings, sources: _, ...counts } = summary;
       const { warnings: __, recent_days: ___, ...expected } = whole.summary; // a sample does not know the days of all users
