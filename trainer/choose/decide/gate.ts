@@ -11,7 +11,7 @@ const POSITIVES_MIN = 1;
  * A challenger is refused when its mean is not above popularity's, when its paired 95 % interval to the live version is below 0, or when
  * a source has lost more than half of its rows or of its chosen items, or all values of an attribute, since the live version. The live
  * version is represented by its method and settings, fitted on the same training part, because its published file may have learnt from the
- * validation part. Without such a fit, it is not compared, and the notes say so.
+ * validation part. Without such a fit, it is not compared, and the notes say so; popularity is then refused, unless a source has shrunk.
  *
  * @param challenger The report of the selection that made it.
  * @param live The stored report of the live version; undefined when there is none.
@@ -29,6 +29,7 @@ export function gate(
     notes.push(...liveNotes(challenger, live));
   }
   const shrunken = live ? shrunkenReasons(challenger, live) : [];
+  if (live && shrunken.length === 0) reasons.push(...impersonalReasons(challenger, live));
   if (ignored.includes("source_shrunken")) notes.push(...shrunken.map((reason) => `Ignored by the call: ${reason}`));
   else if (shrunken.length > 0 && reasons.length === 0)
     return { pass: false, codes: ["source_shrunken"], reasons: shrunken, notes };
@@ -64,6 +65,14 @@ function liveReasons({ chosen, chosen_by, live: tried }: EvaluationReport, live:
   const who = `The ${chosen.method} model is worse than the live version's ${live.chosen.method}`;
   const difference = `${signed(lift.value)} (${signed(lift.low)} to ${signed(lift.high)})`;
   return [`${who} on the same users: ${chosen_by} differs by ${difference}.`];
+}
+
+/** A run without the time or memory for personal lists does not take them away. */
+function impersonalReasons({ chosen, live: tried }: EvaluationReport, live: EvaluationReport): string[] {
+  if (tried || chosen.method !== POPULARITY || live.chosen.method === POPULARITY) return [];
+  return [
+    `Lists would be popular items for everybody: the live version's ${live.chosen.method} could not be tried within the time and memory.`,
+  ];
 }
 
 const SHRUNK_FRACTION = 0.5;

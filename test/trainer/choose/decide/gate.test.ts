@@ -80,6 +80,15 @@ describe("against the live version", () => {
     expect(verdict.pass).toBe(true);
     expect(verdict.notes.join()).toContain("oracle could not be tried on the new data, so it was not compared");
   });
+  test("popularity does not replace a personal version that could not be tried", () => {
+    const popular = { ...good, chosen: { ...good.chosen, method: "popularity" }, live: null };
+    const verdict = gate(popular, good);
+    expect(verdict.pass).toBe(false);
+    expect(verdict.reasons[0]).toContain("the live version's ease could not be tried within the time and memory");
+    expect(gate(popular, popular)).toMatchObject({ pass: true });
+    expect(gate({ ...popular, live: tried(interval(0.01)).live }, good)).toMatchObject({ pass: true });
+    expect(gate(popular, undefined)).toMatchObject({ pass: true });
+  });
   test("data that have shrunk by more than half are noted", () => {
     const before = withData(good, { items: good.data.items * 3 });
     expect(gate(good, before).notes.join()).toContain("The data have shrunk");
