@@ -12,7 +12,7 @@ let service: StartedService;
 beforeAll(async () => {
   state = await mkdtemp(join(tmpdir(), "start-simulated-"));
   await writeDemoShop(join(state, "data/demo-shop"), { users: 1000, items: 300 }); // small, so that both trainings are quick
-  service = startService(["--simulate", "--state", state], { SHORTLIST_FIT_SECONDS: "1" });
+  service = startService(["--simulate", "--state", state], { SHORTLIST_FIT_SECONDS: "1", SHORTLIST_IGNORE_GATE: "1" });
 });
 afterAll(async () => {
   await endService(service);
