@@ -12,8 +12,7 @@ import { CONSOLE_JOURNEYS } from "../fixtures/console-journeys.ts";
 import { type ConsolePage, openConsole, pageFaults, stateOf } from "../fixtures/console-page.ts";
 import { commandOf, endService, isAlive, type StartedService, startService } from "../fixtures/started-service.ts";
 
-/** Short fitting time: these tests check the path, not the model's quality. */
-/** With 3 s, a busy machine tried nothing but popular items. */
+/** Short fitting time: these tests check the path, not the model's quality. With 3 s, a busy machine tried nothing but popular items. */
 const QUICK = { SHORTLIST_FIT_SECONDS: "10" };
 const TIMEOUT = 360_000;
 
@@ -211,7 +210,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${UNLESS_SKIPPED}`, () => {
 
     test.each(Object.entries(CONSOLE_JOURNEYS))("%s", { timeout: TIMEOUT }, async (_, journey) => {
       await journey(opened, { ...local, folder: join(state, "data/demo-shop") }).catch(async (error: Error) => {
-        error.message += `\nThe page: ${await stateOf(opened.page)}`;
+        error.message += `\nThe page: ${await stateOf(opened.page).catch(String)}`;
         throw error;
       });
       expect(opened.faults).toEqual([]);

@@ -16,7 +16,7 @@ const FILL_FRACTION = 2 / 3;
 const ATTEMPTS = 5;
 
 /**
- * A dataset of randomly sampled users with their newest interactions, as many as a run's memory holds, and of all items.
+ * A dataset of randomly sampled users with their newest interactions, as many as leave room for fits, and of all items.
  * Rejected rows are counted for the whole source elsewhere, so none of the sample's rows end the run.
  */
 export async function readSample(
