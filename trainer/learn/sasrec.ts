@@ -13,6 +13,7 @@ import { maskPool, type TrainingRandom } from "./neural/training-random.ts";
 import type { TransformerShape } from "./neural/transformer.ts";
 import { graphVectorSeconds, graphVectors } from "./statistics/graph-vectors.ts";
 import { countItems, type Histories, positiveHistories, positiveTimes } from "./statistics/histories.ts";
+import { isRepeated } from "./statistics/valued-histories.ts";
 
 export type SasrecParams = {
   /** Largest number of history entries. */
@@ -49,7 +50,7 @@ export const sasrec: Method<SasrecParams> = {
     return {
       seconds:
         5 + graphVectorSeconds(isDense(data) ? 0 : data.items.length, width) + epochs * secondsPerEpoch(data, params),
-      memoryMb: 250 + (4 * (CELLS_MAX * (3 * rivals + 100 * width) + 8 * parameterCount)) / 1e6,
+      memoryMb: 250 + (4 * (CELLS_MAX * (4 * rivals + 100 * width) + 8 * parameterCount)) / 1e6,
     };
   },
   async fit(data, params, context) {
@@ -61,7 +62,7 @@ export const sasrec: Method<SasrecParams> = {
     const averages = await trainNetwork(histories, context, async (random, learnt) => {
       const inGraph = { ...context, random: random.of("vectors") };
       const vectors = isDense(data) ? undefined : await graphVectors(learnt, width, inGraph);
-      return networkOf(histories, shape, { params, times, random, vectors, features });
+      return networkOf(histories, shape, { params, times, random, vectors, features, sparesOwn: !isRepeated(data) });
     });
     return fittedNetwork({ method: "sasrec", params }, { shape, parameters: averages }, SASREC_EXPORT);
   },
@@ -138,12 +139,14 @@ type NetworkOptions = {
   readonly random: TrainingRandom;
   readonly vectors: Float32Array | undefined;
   readonly features: FeatureTable | undefined;
+  /** True where users choose no item again: what they have is not ranked, so it need not score low. */
+  readonly sparesOwn: boolean;
 };
 
 function networkOf(
   histories: Histories,
   shape: TransformerShape,
-  { params, times, random, vectors, features }: NetworkOptions,
+  { params, times, random, vectors, features, sparesOwn }: NetworkOptions,
 ): Network<SequenceBatch> {
   const { drawnCount, dropout } = params;
   const { itemCount, length, width } = shape;
@@ -163,7 +166,8 @@ function networkOf(
       const pool = { sizeMax: cellsMax * width, random: random.of("masks"), places: random.ofSteps };
       const draw = { targetCounts: countItems(histories), drawnCount, random: random.ofSteps };
       const candidates = drawnCount === 0 ? wholeCatalog(itemCount) : candidateSource(draw);
-      return compileSasrecStep(shape, { parameters, dropoutMask: maskPool(dropout, pool), candidates, features });
+      const dropoutMask = maskPool(dropout, pool);
+      return compileSasrecStep(shape, { parameters, dropoutMask, candidates, sparesOwn, features });
     },
     openScorer: () => openSasrecScorer(shape),
     plan: (stepsPerEpoch) => sasrecPlan(params, stepsPerEpoch, histories),

@@ -11,6 +11,7 @@ import { type BatchScorer, openBatchScorer } from "./batch-scorer.ts";
 import type { SequenceBatch } from "./batches.ts";
 import type { Candidates } from "./candidates.ts";
 import { type FeatureTable, featureFeeds, ITEM_TABLE, itemVectors } from "./item-vectors.ts";
+import { ownRivals } from "./own-rivals.ts";
 import { type DropoutMasks, NO_DROPOUT, type TransformerShape, transformer } from "./transformer.ts";
 
 /** One forward and backward pass over a batch: returns the loss and leaves gradients in the parameters. */
@@ -22,6 +23,8 @@ export type StepOptions = {
   readonly dropoutMask?: (size: number) => Float32Array<ArrayBuffer>;
   /** The items that compete with a batch's targets: drawn ones, or the whole catalog. */
   readonly candidates: (targets: Int32Array) => Candidates;
+  /** True: the items of a window do not compete for its targets; absent: they do. */
+  readonly sparesOwn?: boolean;
   readonly features?: FeatureTable | undefined;
 };
 
@@ -31,7 +34,7 @@ export type StepOptions = {
  */
 export async function compileSasrecStep(
   shape: TransformerShape,
-  { parameters, dropoutMask, candidates, features }: StepOptions,
+  { parameters, dropoutMask, candidates, sparesOwn, features }: StepOptions,
 ): Promise<BatchStep> {
   const graph = graphBuilder("sasrec-training");
   const tape = newTape(graph);
@@ -48,20 +51,30 @@ export async function compileSasrecStep(
     positions,
     inverse,
   });
-  const push = logPartition(tape, { hidden, items: vectorsOf(rivals), correction, weights });
+  const leftOut = sparesOwn ? graph.input("left_out", "int32", ["left_out"]) : undefined;
+  const push = logPartition(tape, { hidden, items: vectorsOf(rivals), correction, weights, leftOut });
   const asColumn = (value: string) => graph.op("Unsqueeze", [value, integers(graph, 1)]);
   const pull = poolRows(tape, vectorsOf(asColumn(targets)), tape.constant(asColumn(weights)));
   const loss = add(tape, push, scale(tape, dotProducts(tape, hidden, pull), -1));
   const step = await compileStep(tape, loss, parameters);
   const constant = featureFeeds(features);
+  const ownOf = ownRivals(shape.itemCount);
+  const leftOutFeeds = (batch: SequenceBatch, drawn: Candidates): Record<string, ort.Tensor> => {
+    if (!sparesOwn) return {};
+    const places = ownOf(batch, drawn);
+    return { left_out: new ort.Tensor("int32", places, [places.length]) };
+  };
   return {
-    run: (batch) =>
-      step.run({
+    run: (batch) => {
+      const drawn = candidates(batch.targets);
+      return step.run({
         ...sequenceFeeds(batch),
         ...masks.draw(batch.rowCount * batch.length),
-        ...candidateFeeds(candidates(batch.targets)),
+        ...candidateFeeds(drawn),
+        ...leftOutFeeds(batch, drawn),
         ...constant,
-      }),
+      });
+    },
     release: () => step.release(),
   };
 }

@@ -23,8 +23,10 @@ function valueSettings(data: Interactions): readonly [ValueParams, ...ValueParam
   return isRated ? [{ ratings: 1 }, {}, ...damped] : [{}, ...damped];
 }
 
-const repeatSettings = (data: Interactions) =>
-  repeatedFraction(data) >= REPEATED_MIN ? [{ ratings: 0.25, repeats: 1 }] : [];
+const repeatSettings = (data: Interactions) => (isRepeated(data) ? [{ ratings: 0.25, repeats: 1 }] : []);
+
+/** True when users choose items again, in at least a twentieth of the interactions. */
+export const isRepeated = (data: Interactions): boolean => repeatedFraction(data) >= REPEATED_MIN;
 
 /** The weights of types are changed one at a time, relative to the most common type. */
 function typeSettings({ ratings }: Interactions, types: readonly string[]): ValueParams[] {

@@ -59,6 +59,35 @@ test("the loss is the mean of −log softmax of the scores of the plain loops", 
   await step.release();
 });
 
+test("where own items are spared, the sum is over the target and what the window does not have", async () => {
+  const parameters = livelyParameters();
+  const step = await compileSasrecStep(SHAPE, { parameters, candidates: EVERY_ITEM, sparesOwn: true });
+  const losses = WINDOWS.flatMap(({ first, size }) =>
+    Array.from({ length: size }, (_, i) => {
+      const own = ENTRIES.subarray(first, first + size);
+      const target = ENTRIES[first + i + 1]!;
+      const scores = sasrecScores(SHAPE, parameters, [...ENTRIES.subarray(first, first + i + 1)]);
+      const rivals = scores.filter((_, item) => item === target || !own.includes(item));
+      return Math.log(rivals.reduce((sum, score) => sum + Math.exp(score), 0)) - scores[target]!;
+    }),
+  );
+  const mean = losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
+  expect((await step.run(BATCH)) / mean).toBeCloseTo(1, 5);
+  await step.release();
+});
+
+test("where no own item is drawn, all candidates compete", async () => {
+  const batch = sequenceBatch(Int32Array.of(3, 1), [{ first: 0, size: 1 }]);
+  const candidates = () => ({ indices: Int32Array.of(1, 2), correction: new Float32Array(2) });
+  const [sparing, plain] = await Promise.all(
+    [true, false].map((sparesOwn) =>
+      compileSasrecStep(SHAPE, { parameters: livelyParameters(), candidates, sparesOwn }),
+    ),
+  );
+  expect(await sparing!.run(batch)).toBe(await plain!.run(batch));
+  await Promise.all([sparing!.release(), plain!.release()]);
+});
+
 /** Features of the items, 0 to 2 of 3; the last item has none. */
 const FEATURES = featureTable(featureRows(SHAPE.itemCount));
 

@@ -1,5 +1,6 @@
 /** Parts of softmax losses as composite operators: of the [rows, items] matrix, they keep only the probabilities. */
-import { integers, narrowProduct, rowSums } from "../onnx/graph-shorthand.ts";
+import type { GraphBuilder } from "../onnx/graph.ts";
+import { integers, narrowProduct, rowSums, scalar } from "../onnx/graph-shorthand.ts";
 import type { Tape, Tensor } from "./tape.ts";
 
 export type LogPartition = {
@@ -11,15 +12,21 @@ export type LogPartition = {
   readonly correction: string;
   /** float32 [rows]: the weight of each row; without gradient. */
   readonly weights: string;
+  /** int32 [places]: cells of the flattened [rows, items] scores that are left out of the sums; absent: none. */
+  readonly leftOut?: string | undefined;
 };
+
+/** The score of an item that is left out: its exponential is 0. */
+const LEFT_OUT = -1e9;
 
 /**
  * Σ weight · log Σ exp(hidden · itemsᵀ + correction): the part of a softmax loss that lowers the scores of all items. With P
  * the probabilities, E the items, H the hidden rows and w the weights: dHidden = w ∘ (P E), dItems = Pᵀ (w ∘ H).
  */
-export function logPartition(tape: Tape, { hidden, items, correction, weights }: LogPartition): Tensor {
+export function logPartition(tape: Tape, { hidden, items, correction, weights, leftOut }: LogPartition): Tensor {
   const { graph } = tape;
-  const scores = graph.op("Gemm", [hidden.value, items.value, correction], { transB: { int: 1 } });
+  const all = graph.op("Gemm", [hidden.value, items.value, correction], { transB: { int: 1 } });
+  const scores = leftOut === undefined ? all : withoutPlaces(graph, all, leftOut);
   const probabilities = graph.op("Softmax", [scores]);
   // For the best item of a row, log P = score − log Σ exp(score), and P is at least 1 / items.
   const largest = (value: string) => graph.op("ReduceMax", [value, integers(graph, 1)], { keepdims: { int: 0 } });
@@ -34,6 +41,12 @@ export function logPartition(tape: Tape, { hidden, items, correction, weights }:
     ];
   };
   return tape.record({ output: { value: output }, inputs: [hidden, items], backward });
+}
+
+function withoutPlaces(graph: GraphBuilder, scores: string, places: string): string {
+  const flat = graph.op("Reshape", [scores, integers(graph, -1)]);
+  const values = graph.op("Expand", [scalar(graph, LEFT_OUT), graph.op("Shape", [places])]);
+  return graph.op("Reshape", [graph.op("ScatterElements", [flat, places, values]), graph.op("Shape", [scores])]);
 }
 
 /** Σ over rows of a · b, a scalar: the part of a softmax loss that raises the scores of the targets. */

@@ -35,6 +35,20 @@ test("gradients of the weighted log partition", () =>
       logPartition(tape, { hidden: hidden!, items: items!, weights: "weights", correction: "correction" }),
   }));
 
+test("gradients of the log partition with items left out of two rows", () =>
+  checkGradients({
+    shapes,
+    inputs: {
+      weights: float32([0.5, 1, 2], [3]),
+      correction: float32([1, 0, -1, 0.5, 0], [5]),
+      left_out: int32(1, 4, 10),
+    },
+    build: (tape, { hidden, items }) =>
+      logPartition(tape, {
+        ...{ hidden: hidden!, items: items!, weights: "weights", correction: "correction", leftOut: "left_out" },
+      }),
+  }));
+
 test("gradients of dot products", () =>
   checkGradients({
     shapes: { a: [3, 4], b: [3, 4] },
