@@ -14,17 +14,28 @@ export type DataForChoosing = {
 
 /** Interactions for each MB of the run's memory. More interactions do not change which method is better. */
 const ROWS_PER_MB = 5000;
+/** Interactions for each second of the choice. With twice as many, no personal method can be tried (LOG.md, "A run within its memory"). */
+const ROWS_PER_SECOND = 30_000;
+/** As many interactions are never too many for the time. */
+const ROWS_ALWAYS = 1_000_000;
 /** Copies of the dataset that a selection holds: with its ordered catalog, its training part, and both under a second order. */
 const COPIES = 3;
 
+export type ChoiceBudget = DataBudget & { /** Seconds for choosing. */ readonly secondsMax: number };
+
+/** The number of interactions that a choice can compare methods on. */
+export const rowsForChoosing = ({ memoryMbMax, secondsMax }: Pick<ChoiceBudget, "memoryMbMax" | "secondsMax">) =>
+  Math.min(memoryMbMax * ROWS_PER_MB, Math.max(ROWS_ALWAYS, secondsMax * ROWS_PER_SECOND));
+
 /** The dataset that methods are compared on: the whole one, or a random sample of the users of a very large one. */
-export function dataForChoosing(whole: Dataset, { memoryMbMax, seed }: DataBudget): DataForChoosing {
-  const dataset = sampleUsers(whole, (memoryMbMax * ROWS_PER_MB) / Math.max(1, whole.items.length), seed);
+export function dataForChoosing(whole: Dataset, budget: ChoiceBudget): DataForChoosing {
+  const { memoryMbMax, seed } = budget;
+  const dataset = sampleUsers(whole, rowsForChoosing(budget) / Math.max(1, whole.items.length), seed);
   const heldMb = (interactionBytes(whole) + COPIES * interactionBytes(dataset)) / 1e6;
   const left = Math.max(0, memoryMbMax - heldMb);
   if (dataset === whole) return { dataset, memoryMbMax: left, warning: undefined };
   const counts = `${dataset.userCount} of ${whole.userCount} users, with ${dataset.items.length} interactions`;
-  const warning = `Methods were compared on ${counts}, drawn at random, to keep to the run's memory.`;
+  const warning = `Methods were compared on ${counts}, drawn at random, to keep to the run's memory and time.`;
   return { dataset, memoryMbMax: left, warning };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { dataForChoosing, dataForFit, fitSeconds } from "../../../trainer/choose/budget.ts";
+import { dataForChoosing, dataForFit, fitSeconds, rowsForChoosing } from "../../../trainer/choose/budget.ts";
 import type { Method } from "../../../trainer/learn/model.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
 
@@ -14,19 +14,27 @@ const usedFor = (params: Record<string, number>) =>
   dataForFit({ method, params }, shop, { memoryMbMax: 100, seed: 1, secondsHard: 60 });
 
 test("few interactions are compared on as they are, and what they take is not left for a fit", () => {
-  const { dataset, memoryMbMax, warning } = dataForChoosing(shop, { memoryMbMax: 100, seed: 1 });
+  const { dataset, memoryMbMax, warning } = dataForChoosing(shop, { memoryMbMax: 100, secondsMax: 60, seed: 1 });
   expect(dataset).toBe(shop);
   expect(warning).toBeUndefined();
   expect(memoryMbMax).toBeCloseTo(100 - (4 * (32_000 * 9 + 32_000)) / 1e6, 6);
 });
 test("a dataset beyond the memory is represented by a sample of its users, with a warning", () => {
-  const { dataset, warning } = dataForChoosing(shop, { memoryMbMax: 3.2, seed: 1 });
+  const { dataset, warning } = dataForChoosing(shop, { memoryMbMax: 3.2, secondsMax: 60, seed: 1 });
   expect(dataset.items.length).toBeGreaterThan(14_000);
   expect(dataset.items.length).toBeLessThan(18_000);
   expect(warning).toContain(`${dataset.userCount} of 8000 users, with ${dataset.items.length} interactions`);
 });
 test("what is left for a fit is never below nothing", () =>
-  expect(dataForChoosing(shop, { memoryMbMax: 0.1, seed: 1 }).memoryMbMax).toBe(0));
+  expect(dataForChoosing(shop, { memoryMbMax: 0.1, secondsMax: 60, seed: 1 }).memoryMbMax).toBe(0));
+
+test.each([
+  ["memory", 4000, 7200, 20_000_000],
+  ["time", 4000, 300, 9_000_000],
+  ["nothing where they are few", 4000, 3, 1_000_000],
+])("the interactions of a choice are bounded by %s", (_, memoryMbMax, secondsMax, rows) =>
+  expect(rowsForChoosing({ memoryMbMax, secondsMax })).toBe(rows),
+);
 
 test("a fit within its budget learns from everybody", () => expect(usedFor({ mb: 90, seconds: 60 })).toBe(shop));
 test.each([
