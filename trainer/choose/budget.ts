@@ -44,6 +44,9 @@ export type FitToBound = { readonly method: Method; readonly params: Params };
 /** The sample of users is not made smaller than this; the fit is then tried although it is predicted not to fit. */
 const USERS_MIN = 1000;
 
+/** Part of the timeout that a fit on large data is planned for: methods may have been compared on a small part of them. */
+const LARGE_FIT_FRACTION = 0.5;
+
 export type FitBudget = DataBudget & {
   /** MB that the process has left beyond what it really holds. Absent: as `memoryMbMax` says. */
   readonly memoryMbFree?: (() => number) | undefined;
@@ -58,11 +61,12 @@ export function dataForFit(
   { memoryMbMax, memoryMbFree, seed, secondsHard }: FitBudget,
 ): Dataset {
   const leftMb = Math.max(0, memoryMbFree?.() ?? memoryMbMax - (2 * interactionBytes(whole)) / 1e6);
+  const secondsPlanned = whole.items.length > ROWS_ALWAYS ? LARGE_FIT_FRACTION * secondsHard : secondsHard;
   let data = whole;
   for (let fraction = 0.5; data.userCount > USERS_MIN; fraction /= 2) {
     const { memoryMb, seconds } = method.cost(data, params);
     const ownMb = data === whole ? 0 : interactionBytes(data) / 1e6;
-    if (memoryMb + ownMb <= leftMb && seconds <= secondsHard) return data;
+    if (memoryMb + ownMb <= leftMb && seconds <= secondsPlanned) return data;
     data = sampleUsers(whole, fraction, seed);
   }
   return data;

@@ -33,7 +33,8 @@ export type SasrecParams = {
 
 /**
  * Computes scores = transformer(history) · item vectors (SASRec, Kang and McAuley 2018), trained with a cross entropy over the
- * catalog (Klenitskiy and Vasilev 2023), or over sampled candidates for large catalogs (sampled softmax, Jean et al. 2015).
+ * catalog (Klenitskiy and Vasilev 2023), or over sampled candidates for large catalogs (sampled softmax, Jean et al. 2015). Where few
+ * items are chosen again, a user's own items do not compete (LOG.md, "Own items in a network's loss").
  * Wins: next item, where data and time allow. Cost: fills the time that it is given.
  */
 export const sasrec: Method<SasrecParams> = {

@@ -45,6 +45,15 @@ test.each([
   expect(users).toBeGreaterThan((0.9 * 8000) / part);
   expect(users).toBeLessThan((1.1 * 8000) / part);
 });
+test("a fit on large data is planned for half of its timeout", () => {
+  const large = twoTastes({ users: 300_000, items: 40, perUser: 4 });
+  const budget = { memoryMbMax: 1e6, seed: 1, secondsHard: 60 };
+  const shareOf = (seconds: number) =>
+    dataForFit({ method, params: { seconds: (seconds * 32_000) / large.items.length } }, large, budget).userCount /
+    300_000;
+  expect(shareOf(29)).toBe(1);
+  expect(shareOf(50)).toBeCloseTo(0.5, 1);
+});
 test("a fit learns from fewer users where the process holds more than planned", () => {
   const budget = { memoryMbMax: 100, memoryMbFree: () => 50, seed: 1, secondsHard: 60 };
   expect(dataForFit({ method, params: { mb: 90 } }, shop, budget).userCount).toBeLessThan(4400);
