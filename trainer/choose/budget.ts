@@ -16,7 +16,7 @@ export type DataForChoosing = {
 const ROWS_PER_MB = 5000;
 /** Interactions for each second of the choice. With twice as many, no personal method can be tried (LOG.md, "A run within its memory"). */
 const ROWS_PER_SECOND = 30_000;
-/** As many interactions are never too many for the time. */
+/** Data are large beyond this number of interactions. The time for choosing never bounds them to fewer. */
 const ROWS_ALWAYS = 1_000_000;
 /** Copies of the dataset that a selection holds: with its ordered catalog, its training part, and both under a second order. */
 const COPIES = 3;

@@ -12,7 +12,7 @@ import { sequentialLocalRidge } from "./sequential-local-ridge.ts";
 import { sequentialRidge } from "./sequential-ridge.ts";
 import { sessionWalk } from "./session-walk.ts";
 import { sharpenedFilter } from "./sharpened-filter.ts";
-import { repeatedFraction } from "./statistics/valued-histories.ts";
+import { hasRepeats } from "./statistics/valued-histories.ts";
 
 const WITHOUT_COLD_ITEMS: readonly object[] = [popularity, attributeRidge];
 
@@ -46,13 +46,6 @@ function triedWhere(isSuited: (data: TrainingData) => boolean, method: Method): 
     return answer;
   };
   return { ...method, grid: (data) => (suits(data) ? method.grid(data) : []) };
-}
-
-/** A walk that may stay on an item is worth a try if at least this fraction of the positives repeats an item of its history. */
-const REPEATED_MIN = 0.05;
-
-function hasRepeats(data: TrainingData): boolean {
-  return repeatedFraction(data) >= REPEATED_MIN;
 }
 
 /**

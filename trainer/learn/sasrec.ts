@@ -13,7 +13,7 @@ import { maskPool, type TrainingRandom } from "./neural/training-random.ts";
 import type { TransformerShape } from "./neural/transformer.ts";
 import { graphVectorSeconds, graphVectors } from "./statistics/graph-vectors.ts";
 import { countItems, type Histories, positiveHistories, positiveTimes } from "./statistics/histories.ts";
-import { isRepeated } from "./statistics/valued-histories.ts";
+import { hasRepeats } from "./statistics/valued-histories.ts";
 
 export type SasrecParams = {
   /** Largest number of history entries. */
@@ -63,7 +63,7 @@ export const sasrec: Method<SasrecParams> = {
     const averages = await trainNetwork(histories, context, async (random, learnt) => {
       const inGraph = { ...context, random: random.of("vectors") };
       const vectors = isDense(data) ? undefined : await graphVectors(learnt, width, inGraph);
-      return networkOf(histories, shape, { params, times, random, vectors, features, sparesOwn: !isRepeated(data) });
+      return networkOf(histories, shape, { params, times, random, vectors, features, sparesOwn: !hasRepeats(data) });
     });
     return fittedNetwork({ method: "sasrec", params }, { shape, parameters: averages }, SASREC_EXPORT);
   },
@@ -140,7 +140,7 @@ type NetworkOptions = {
   readonly random: TrainingRandom;
   readonly vectors: Float32Array | undefined;
   readonly features: FeatureTable | undefined;
-  /** True where users choose no item again: what they have is not ranked, so it need not score low. */
+  /** True where users hardly ever choose an item again: what they have is not ranked, so it need not score low. */
   readonly sparesOwn: boolean;
 };
 

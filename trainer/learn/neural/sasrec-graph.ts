@@ -58,12 +58,7 @@ export async function compileSasrecStep(
   const loss = add(tape, push, scale(tape, dotProducts(tape, hidden, pull), -1));
   const step = await compileStep(tape, loss, parameters);
   const constant = featureFeeds(features);
-  const ownOf = ownRivals(shape.itemCount);
-  const leftOutFeeds = (batch: SequenceBatch, drawn: Candidates): Record<string, ort.Tensor> => {
-    if (!sparesOwn) return {};
-    const places = ownOf(batch, drawn);
-    return { left_out: new ort.Tensor("int32", places, [places.length]) };
-  };
+  const ownOf = sparesOwn ? ownRivals(shape.itemCount) : undefined;
   return {
     run: (batch) => {
       const drawn = candidates(batch.targets);
@@ -71,7 +66,7 @@ export async function compileSasrecStep(
         ...sequenceFeeds(batch),
         ...masks.draw(batch.rowCount * batch.length),
         ...candidateFeeds(drawn),
-        ...leftOutFeeds(batch, drawn),
+        ...(ownOf && leftOutFeeds(ownOf(batch, drawn))),
         ...constant,
       });
     },
@@ -125,6 +120,8 @@ const candidateFeeds = ({ indices, correction }: Candidates) => ({
   candidates: new ort.Tensor("int32", indices, [indices.length]),
   correction: new ort.Tensor("float32", correction, [correction.length]),
 });
+
+const leftOutFeeds = (places: Int32Array) => ({ left_out: new ort.Tensor("int32", places, [places.length]) });
 
 /** Declares a graph input for each mask that the network uses, and draws the masks of a batch. */
 function declaredMasks(graph: GraphBuilder, { width }: TransformerShape, dropoutMask: StepOptions["dropoutMask"]) {

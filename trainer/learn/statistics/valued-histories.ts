@@ -23,10 +23,10 @@ function valueSettings(data: Interactions): readonly [ValueParams, ...ValueParam
   return isRated ? [{ ratings: 1 }, {}, ...damped] : [{}, ...damped];
 }
 
-const repeatSettings = (data: Interactions) => (isRepeated(data) ? [{ ratings: 0.25, repeats: 1 }] : []);
+const repeatSettings = (data: Interactions) => (hasRepeats(data) ? [{ ratings: 0.25, repeats: 1 }] : []);
 
-/** True when users choose items again, in at least a twentieth of the interactions. */
-export const isRepeated = (data: Interactions): boolean => repeatedFraction(data) >= REPEATED_MIN;
+/** True when at least a twentieth of the positive interactions repeat an item of the same user. */
+export const hasRepeats = (data: Interactions): boolean => repeatedFraction(data) >= REPEATED_MIN;
 
 /** The weights of types are changed one at a time, relative to the most common type. */
 function typeSettings({ ratings }: Interactions, types: readonly string[]): ValueParams[] {
@@ -99,7 +99,7 @@ function rowValues({ ratings, positive, eventTypes }: Interactions, params: Valu
 }
 
 /** The fraction of positive interactions whose user has the same item more than once, without the first of them. */
-export function repeatedFraction({ userCount, userStart, items, positive }: Interactions): number {
+function repeatedFraction({ userCount, userStart, items, positive }: Interactions): number {
   let [count, repeated] = [0, 0];
   const own = new Set<number>();
   for (let user = 0; user < userCount && count < SAMPLE_MAX; user++) {

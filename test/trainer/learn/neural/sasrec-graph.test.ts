@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { averagesOf } from "../../../../trainer/learn/neural/averages.ts";
+import { type Averages, averagesOf } from "../../../../trainer/learn/neural/averages.ts";
 import { sequenceBatch } from "../../../../trainer/learn/neural/batches.ts";
 import { candidateSource, wholeCatalog } from "../../../../trainer/learn/neural/candidates.ts";
 import { FEATURE_TABLE, featureTable, folded, ITEM_TABLE } from "../../../../trainer/learn/neural/item-vectors.ts";
@@ -44,17 +44,24 @@ test("padded histories in one batch get the scores of the plain loops", async ()
   await scorer.release();
 });
 
+/** The mean over all cells of log Σ e^score over the target and its rivals − score of the target, by plain loops. */
+function meanLoss(parameters: Averages, isRival: (item: number, window: Int32Array) => boolean): number {
+  const losses = WINDOWS.flatMap(({ first, size }) =>
+    Array.from({ length: size }, (_, i) => {
+      const window = ENTRIES.subarray(first, first + size);
+      const target = ENTRIES[first + i + 1]!;
+      const scores = sasrecScores(SHAPE, parameters, [...window.subarray(0, i + 1)]);
+      const competing = scores.filter((_, item) => item === target || isRival(item, window));
+      return Math.log(competing.reduce((sum, score) => sum + Math.exp(score), 0)) - scores[target]!;
+    }),
+  );
+  return losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
+}
+
 test("the loss is the mean of −log softmax of the scores of the plain loops", async () => {
   const parameters = livelyParameters();
   const step = await compileSasrecStep(SHAPE, { parameters, candidates: EVERY_ITEM });
-  const losses = WINDOWS.flatMap(({ first, size }) =>
-    Array.from({ length: size }, (_, i) => {
-      const scores = sasrecScores(SHAPE, parameters, [...ENTRIES.subarray(first, first + i + 1)]);
-      const total = Math.log(scores.reduce((sum, score) => sum + Math.exp(score), 0));
-      return total - scores[ENTRIES[first + i + 1]!]!;
-    }),
-  );
-  const mean = losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
+  const mean = meanLoss(averagesOf(parameters), () => true);
   expect((await step.run(BATCH)) / mean).toBeCloseTo(1, 5);
   await step.release();
 });
@@ -62,16 +69,7 @@ test("the loss is the mean of −log softmax of the scores of the plain loops", 
 test("where own items are spared, the sum is over the target and what the window does not have", async () => {
   const parameters = livelyParameters();
   const step = await compileSasrecStep(SHAPE, { parameters, candidates: EVERY_ITEM, sparesOwn: true });
-  const losses = WINDOWS.flatMap(({ first, size }) =>
-    Array.from({ length: size }, (_, i) => {
-      const own = ENTRIES.subarray(first, first + size);
-      const target = ENTRIES[first + i + 1]!;
-      const scores = sasrecScores(SHAPE, parameters, [...ENTRIES.subarray(first, first + i + 1)]);
-      const rivals = scores.filter((_, item) => item === target || !own.includes(item));
-      return Math.log(rivals.reduce((sum, score) => sum + Math.exp(score), 0)) - scores[target]!;
-    }),
-  );
-  const mean = losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
+  const mean = meanLoss(averagesOf(parameters), (item, window) => !window.includes(item));
   expect((await step.run(BATCH)) / mean).toBeCloseTo(1, 5);
   await step.release();
 });
