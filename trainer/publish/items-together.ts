@@ -1,8 +1,8 @@
 import type { TogetherRows } from "../../shared/together.ts";
-import { addCoOccurrences, coOccurrence, itemWeights } from "../learn/statistics/co-occurrence.ts";
+import { coOccurrence, itemWeights } from "../learn/statistics/co-occurrence.ts";
 import { distinctItems, type Histories } from "../learn/statistics/histories.ts";
-import { clearRow, rowSum } from "../learn/weights/row-sum.ts";
 import type { Interactions } from "../read/dataset/dataset.ts";
+import { strongestOthers } from "./strongest-others.ts";
 
 export type TogetherOptions = {
   /** Whether each user of the data is a session, which is a basket. */
@@ -42,28 +42,20 @@ export function itemsTogether(data: Interactions, options: TogetherOptions): Tog
   const others: number[] = [];
   const strengths: number[] = [];
   let largestCount = 0;
-  const row = rowSum(data.itemCount);
+  const strongest = strongestOthers(counts, OTHERS_MAX);
   for (let item = 0; item < data.itemCount && others.length < ENTRIES_MAX - OTHERS_MAX; item++) {
-    addCoOccurrences(counts, item, row, "whole");
-    const strengthOf = (other: number) => {
+    const found = strongest(item, (other, both) => {
+      if (other >= listedCount) return 0;
+      largestCount = Math.max(largestCount, both);
       const usual = basketsWith[other]! / baskets.userCount;
-      const part = (row.values[other]! + SHRINKAGE * usual) / (basketsWith[item]! + SHRINKAGE);
+      const part = (both + SHRINKAGE * usual) / (basketsWith[item]! + SHRINKAGE);
       return part * Math.log(part / usual);
-    };
-    const found: { readonly other: number; readonly strength: number }[] = [];
-    for (const other of row.touched.subarray(0, row.count)) {
-      if (other === item || other >= listedCount) continue;
-      largestCount = Math.max(largestCount, row.values[other]!);
-      const strength = strengthOf(other);
-      if (strength > 0) found.push({ other, strength });
-    }
-    found.sort((a, b) => b.strength - a.strength || a.other - b.other);
-    for (const { other, strength } of found.slice(0, OTHERS_MAX)) {
+    });
+    for (const { other, strength } of found) {
       others.push(other);
       strengths.push(strength);
     }
     start.push(others.length);
-    clearRow(row);
   }
   if (largestCount < PAIR_MIN) return undefined;
   return {

@@ -31,3 +31,18 @@ test("neighbours are those of the definition, the strongest first", () =>
       }
     }),
   ));
+
+test("of very many interactions, every second user counts", () => {
+  const data = trainingData(ITEMS, [
+    [0, 1],
+    [0, 2],
+    [0, 3],
+    [0, 4],
+  ]);
+  const neighbours = (interactionsMax?: number) => {
+    const { perItem, items, strengths } = coOccurringItems(data, interactionsMax);
+    return [...items.subarray(0, perItem)].filter((_, i) => strengths[i]! > 0).sort();
+  };
+  expect(neighbours()).toEqual([1, 2, 3, 4]);
+  expect(neighbours(4)).toEqual([1, 3]);
+});

@@ -13,13 +13,15 @@ export type Histories = {
 /**
  * Each user's newest positive interactions, at most `newest` of them. Repeated items stay repeated. Statistics cost the square of a
  * history's length, so this bound limits the cost per interaction.
+ *
+ * @param everyNth Only every n-th user has entries; the others are there without any.
  */
-export function positiveHistories(data: Interactions, newest = Number.POSITIVE_INFINITY): Histories {
+export function positiveHistories(data: Interactions, newest = Number.POSITIVE_INFINITY, everyNth = 1): Histories {
   const { userCount, itemCount, userStart, items, positive } = data;
   const start = new Uint32Array(userCount + 1);
   for (let user = 0; user < userCount; user++) {
     let count = 0;
-    for (let at = userStart[user]!; at < userStart[user + 1]!; at++) count += positive[at]!;
+    if (user % everyNth === 0) for (let at = userStart[user]!; at < userStart[user + 1]!; at++) count += positive[at]!;
     start[user + 1] = start[user]! + Math.min(count, newest);
   }
   const kept = new Int32Array(start[userCount]!);
