@@ -10,7 +10,7 @@ import { candidateSource, wholeCatalog } from "../../trainer/learn/neural/candid
 import { compileSasrecStep } from "../../trainer/learn/neural/sasrec-graph.ts";
 import { freshParameters } from "../../trainer/learn/neural/sasrec-parameters.ts";
 import { maskPool } from "../../trainer/learn/neural/training-random.ts";
-import type { TransformerShape } from "../../trainer/learn/neural/transformer.ts";
+import { MATRICES_PER_BLOCK, type TransformerShape } from "../../trainer/learn/neural/transformer.ts";
 import { adam } from "../../trainer/learn/numerics/autodiff/adam.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import type { Histories } from "../../trainer/learn/statistics/histories.ts";
@@ -114,7 +114,7 @@ async function measureEpoch(
 function flopsOf({ targets, items, length }: SequenceBatch, shape: TransformerShape, rivals: number) {
   const { width, blocks } = shape;
   const loss = 6 * targets.length * width * rivals;
-  const layers = 6 * 6 * items.length * width ** 2;
+  const layers = 6 * MATRICES_PER_BLOCK * items.length * width ** 2;
   const attention = 2 * 6 * items.length * length * width;
   return loss + blocks * (layers + attention);
 }

@@ -10,7 +10,7 @@ import { freshParameters } from "./neural/sasrec-parameters.ts";
 import { type Network, trainNetwork } from "./neural/train-network.ts";
 import { SPARSE_TOLERANCE, type TrainingPlan } from "./neural/training.ts";
 import { maskPool, type TrainingRandom } from "./neural/training-random.ts";
-import type { TransformerShape } from "./neural/transformer.ts";
+import { MATRICES_PER_BLOCK, type TransformerShape } from "./neural/transformer.ts";
 import { graphVectorSeconds, graphVectors } from "./statistics/graph-vectors.ts";
 import { countItems, type Histories, positiveHistories, positiveTimes } from "./statistics/histories.ts";
 import { hasRepeats } from "./statistics/valued-histories.ts";
@@ -46,12 +46,12 @@ export const sasrec: Method<SasrecParams> = {
   cost(data, params) {
     const { width, blocks } = params;
     const epochs = Math.min(params.epochs, Math.max(EPOCHS_MIN, Math.ceil(params.epochs / 3)));
-    const parameterCount = width * (vectorCount(data, params) + blocks * 6 * width);
+    const parameterCount = width * (vectorCount(data, params) + blocks * MATRICES_PER_BLOCK * width);
     const rivals = rivalCount(data.itemCount, params);
     return {
       seconds:
         5 + graphVectorSeconds(isDense(data) ? 0 : data.items.length, width) + epochs * secondsPerEpoch(data, params),
-      memoryMb: 250 + (4 * (CELLS_MAX * (4 * rivals + 100 * width) + 8 * parameterCount)) / 1e6,
+      memoryMb: 250 + (4 * (CELLS_MAX * (4 * rivals + 140 * width) + 8 * parameterCount)) / 1e6,
     };
   },
   async fit(data, params, context) {
@@ -70,13 +70,15 @@ export const sasrec: Method<SasrecParams> = {
 };
 
 /**
- * From this number of interactions per item on, four blocks pay on large data, and vectors of the graph change nothing at the first places
- * (LOG.md, "Equal times in random order" and "First vectors of the graph in sasrec").
+ * From this number of interactions per item on, four blocks pay on large data (LOG.md, "A gated feed-forward part"), and vectors of the
+ * graph change nothing at the first places (LOG.md, "First vectors of the graph in sasrec").
  */
 const DENSE_FROM = 100;
 export const isDense = ({ items, itemCount }: TrainingData) => items.length >= DENSE_FROM * itemCount;
 /** Multiply-adds per second of one thread in training, measured end to end. */
 const FLOPS = 4.5e10;
+/** Multiply-adds of a block's matrices for each entry and width²: 78 by number, but the wide ones run faster than `FLOPS`. */
+const PER_BLOCK = 56;
 const EPOCHS_MIN = 8;
 /** Largest number of history entries in a batch: their activations stay in the last-level cache. */
 const CELLS_MAX = 1600;
@@ -94,7 +96,7 @@ const rivalCount = (itemCount: number, { drawnCount }: SasrecParams) =>
 
 function secondsPerEpoch(data: TrainingData, params: SasrecParams): number {
   const { length, width, blocks } = params;
-  const perCell = 6 * width * rivalCount(data.itemCount, params) + blocks * 36 * width ** 2;
+  const perCell = 6 * width * rivalCount(data.itemCount, params) + blocks * PER_BLOCK * width ** 2;
   let products = 0;
   for (let user = 0; user < data.userCount; user++) {
     const cells = Math.min(length, data.userStart[user + 1]! - data.userStart[user]!);

@@ -1,5 +1,5 @@
 import { attention, type DistanceLayout, distanceBias, joinHeads, splitHeads } from "../numerics/autodiff/attention.ts";
-import { add, dropout, layerNorm, linear, relu, scale } from "../numerics/autodiff/operators.ts";
+import { add, dropout, layerNorm, linear, multiply, relu, scale } from "../numerics/autodiff/operators.ts";
 import type { Tape, Tensor } from "../numerics/autodiff/tape.ts";
 import { cast, integer, integers } from "../numerics/onnx/graph-shorthand.ts";
 
@@ -18,8 +18,8 @@ export type DropoutMasks = () => string | undefined;
 export const NO_DROPOUT: DropoutMasks = () => undefined;
 
 /**
- * The causal transformer of SASRec (Kang and McAuley 2018), with a layer norm before each part, and with attention biases
- * that are learnt by distance instead of position vectors.
+ * The causal transformer of SASRec (Kang and McAuley 2018), with a layer norm before each part, with attention biases
+ * that are learnt by distance instead of position vectors, and with a wider, gated feed-forward part.
  *
  * @returns What the network expects after each position. [batch · length, width]
  */
@@ -46,7 +46,7 @@ export function transformer(
       named,
     });
     x = add(tape, x, dropout(tape, attended, masks()));
-    const fed = feedForward(tape, norm(tape, x, named("before_feed_forward"), width), { width, named, masks });
+    const fed = feedForward(tape, norm(tape, x, named("before_feed_forward"), width), named, width);
     x = add(tape, x, dropout(tape, fed, masks()));
   }
   return norm(tape, x, "last", width);
@@ -56,14 +56,13 @@ type Layout = DistanceLayout & {
   /** int64 [4]: batch, length, heads, headSize. */
   readonly shape4: string;
 };
-type AttentionContext = { readonly shape: TransformerShape; readonly layout: Layout };
-type BlockContext = { readonly named: (name: string) => string; readonly masks: DropoutMasks };
+type AttentionContext = {
+  readonly shape: TransformerShape;
+  readonly layout: Layout;
+  readonly named: (name: string) => string;
+};
 
-function attend(
-  tape: Tape,
-  x: Tensor,
-  { shape, layout, named }: Pick<BlockContext, "named"> & AttentionContext,
-): Tensor {
+function attend(tape: Tape, x: Tensor, { shape, layout, named }: AttentionContext): Tensor {
   const { width, heads, length } = shape;
   const { shape4 } = layout;
   const split = (projected: Tensor) => splitHeads(tape, projected, { shape4, width });
@@ -81,14 +80,22 @@ function attend(
   return linear(tape, joinHeads(tape, output, { shape4, width }), layer(tape, named("output"), width));
 }
 
-function feedForward(tape: Tape, x: Tensor, { width, named, masks }: BlockContext & { readonly width: number }) {
-  const inner = relu(tape, linear(tape, x, layer(tape, named("inner"), width)));
-  return linear(tape, dropout(tape, inner, masks()), layer(tape, named("outer"), width));
+/** Inner numbers of the feed-forward part for each number of the width. SASRec has one, and no gate. */
+const EXPANSION = 3;
+/** Matrices of width × width that a block's weights are as many numbers as. */
+export const MATRICES_PER_BLOCK = 4 + 3 * EXPANSION;
+
+/** ReGLU (Shazeer 2020): (relu(x W) ∘ x G) O, with biases. */
+function feedForward(tape: Tape, x: Tensor, named: (name: string) => string, width: number): Tensor {
+  const wide = EXPANSION * width;
+  const inner = relu(tape, linear(tape, x, layer(tape, named("inner"), width, wide)));
+  const gate = linear(tape, x, layer(tape, named("gate"), width, wide));
+  return linear(tape, multiply(tape, inner, gate), layer(tape, named("outer"), wide, width));
 }
 
-const layer = (tape: Tape, name: string, width: number) => ({
-  weight: tape.parameter(name, [width, width]),
-  bias: tape.parameter(`${name}_bias`, [width]),
+const layer = (tape: Tape, name: string, inputs: number, outputs = inputs) => ({
+  weight: tape.parameter(name, [inputs, outputs]),
+  bias: tape.parameter(`${name}_bias`, [outputs]),
 });
 
 const norm = (tape: Tape, x: Tensor, name: string, width: number) =>

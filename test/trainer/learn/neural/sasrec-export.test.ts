@@ -50,7 +50,7 @@ test("earlier entries and their order matter", () => {
   const shape = { ...TINY, itemCount: 6, width: 4, blocks: 1 };
   const { random } = fitContext(2);
   const fresh = freshParameters(shape, random);
-  for (const { value } of fresh.values()) for (let i = 0; i < value.length; i++) value[i] = value[i]! + random();
+  for (const { value } of fresh.values()) for (let i = 0; i < value.length; i++) value[i] = value[i]! + random() - 0.5;
   const parameters = averagesOf(fresh);
   const scores = sasrecScores(shape, parameters, [1, 2, 3]);
   expect(sasrecScores(shape, parameters, [2, 1, 3])).not.toEqual(scores);
