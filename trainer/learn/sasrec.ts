@@ -77,7 +77,7 @@ const DENSE_FROM = 100;
 export const isDense = ({ items, itemCount }: TrainingData) => items.length >= DENSE_FROM * itemCount;
 /** Multiply-adds per second of one thread in training, measured end to end. */
 const FLOPS = 4.5e10;
-/** Multiply-adds of a block's matrices for each entry and width²: 78 by number, but the wide ones run faster than `FLOPS`. */
+/** Operations of a block's matrices for each entry and width²: by number 78, but the wide matrices run faster than `FLOPS` says. */
 const PER_BLOCK = 56;
 const EPOCHS_MIN = 8;
 /** Largest number of history entries in a batch: their activations stay in the last-level cache. */

@@ -82,7 +82,7 @@ function attend(tape: Tape, x: Tensor, { shape, layout, named }: AttentionContex
 
 /** Inner numbers of the feed-forward part for each number of the width. SASRec has one, and no gate. */
 const EXPANSION = 3;
-/** Matrices of width × width that a block's weights are as many numbers as. */
+/** A block's weights, counted in matrices of width × width. */
 export const MATRICES_PER_BLOCK = 4 + 3 * EXPANSION;
 
 /** ReGLU (Shazeer 2020): (relu(x W) ∘ x G) O, with biases. */

@@ -14,7 +14,7 @@ export type Histories = {
  * Each user's newest positive interactions, at most `newest` of them. Repeated items stay repeated. Statistics cost the square of a
  * history's length, so this bound limits the cost per interaction.
  *
- * @param everyNth Only every n-th user has entries; the others are there without any.
+ * @param everyNth Only every n-th user keeps entries; the histories of the others are empty.
  */
 export function positiveHistories(data: Interactions, newest = Number.POSITIVE_INFINITY, everyNth = 1): Histories {
   const { userCount, itemCount, userStart, items, positive } = data;
