@@ -8,7 +8,7 @@ const NEIGHBOURS_MAX = 50;
 /** Items from here on in the catalog's order have no neighbours: 5 MB are enough for a model that is only popularity. */
 const ITEMS_MAX = 20_000;
 const HISTORY_MAX = 200;
-/** Beyond this number of interactions, every second user is enough, and so on. */
+/** Beyond this number of interactions, only every second user counts, or every third, and so on. */
 const INTERACTIONS_MAX = 20_000_000;
 /** Added to the number of users of two items, so that a few common users of two rare items are no strong evidence. */
 const SHRINKAGE = 10;
