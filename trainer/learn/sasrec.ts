@@ -79,7 +79,7 @@ export const isDense = ({ items, itemCount }: TrainingData) => items.length >= D
 const FLOPS = 4.5e10;
 /** Operations of a block's matrices for each entry and width²: by number 78, but the wide matrices run faster than `FLOPS` says. */
 const PER_BLOCK = 56;
-const EPOCHS_MIN = 8;
+const EPOCHS_MIN = 6;
 /** Largest number of history entries in a batch: their activations stay in the last-level cache. */
 const CELLS_MAX = 1600;
 /** Smaller batches for small data, so that an epoch has about forty steps. */
@@ -118,13 +118,18 @@ function settingsFor(data: TrainingData): SasrecParams {
     blocks: isSmall ? 1 : isLarge && isDense(data) ? 4 : 2,
     heads: 2,
     dropout: entriesPerItem > 100 ? 0.25 : isVerySparse(histories) ? 0.5 : 0.35,
-    learningRate: isSmall ? 3e-3 : 1e-3,
-    epochs: Math.max(24, Math.ceil(STEPS_MIN / stepsPerEpoch)),
+    learningRate: isSmall ? 3e-3 : 2e-3,
+    epochs: Math.max(isVerySparse(histories) ? 14 : 24, Math.ceil(STEPS_MIN / stepsPerEpoch)),
     drawnCount: data.itemCount > CELLS_MAX ? DRAWN_COUNT : 0,
   };
 }
 
-/** At most this number of entries per item: most dropout, and the last epoch counts (LOG.md, "The last epoch on sparse data"). */
+/** The highest rate that was tried with gain on several sets (LOG.md, "The rate of short trainings"). */
+const LEARNING_RATE_MAX = 4e-3;
+/**
+ * At most this number of entries per item: most dropout, the last epoch counts (LOG.md, "The last epoch on sparse data"), and more epochs
+ * gain nothing (LOG.md, "The rate of short trainings").
+ */
 const VERY_SPARSE_UP_TO = 30;
 const isVerySparse = ({ items, itemCount }: Histories) => items.length <= VERY_SPARSE_UP_TO * Math.max(1, itemCount);
 
@@ -184,6 +189,7 @@ export const sasrecPlan = (
 ): TrainingPlan => ({
   epochs,
   learningRate,
+  learningRateMax: Math.max(learningRate, LEARNING_RATE_MAX),
   warmupSteps: Math.min(200, Math.ceil((epochs * stepsPerEpoch) / 10)),
   averagedSteps: Math.max(20, 2 * stepsPerEpoch),
   patience: Math.max(6, Math.ceil(epochs / 3)),

@@ -7,6 +7,8 @@ export type TrainingPlan = {
   readonly epochs: number;
   /** The highest rate: reached after `warmupSteps` and then lowered to a fiftieth along a cosine. */
   readonly learningRate: number;
+  /** The same where time allows fewer steps: it is as many times higher as they are fewer, up to this. Absent: `learningRate`. */
+  readonly learningRateMax?: number;
   readonly warmupSteps: number;
   /** Approximate number of last steps that the averaged parameters cover. */
   readonly averagedSteps: number;
@@ -54,17 +56,18 @@ export async function trainEpochs<Batch>(
   const optimizer = adam(parameters);
   const averages = averagesOf(parameters);
   const interval = averagingIntervalOf(countOf(parameters), plan);
-  const pace = paceWithin(context, Math.max(1, plan.epochs * trainee.stepsPerEpoch));
+  const stepsWanted = Math.max(1, plan.epochs * trainee.stepsPerEpoch);
+  const pace = paceWithin(context, stepsWanted);
   let best: TrainingOutcome = { averages: averagesOf(averages), ndcg: undefined, epochs: 0 };
   let [step, bar] = [0, Number.NEGATIVE_INFINITY];
   for (let epoch = 0; epoch < plan.epochs && epoch - best.epochs < plan.patience && !pace.isOver(step); epoch++) {
     for (const batch of trainee.epoch(epoch)) {
       const planned = pace.plannedSteps(step);
-      const fraction = Math.min(1, step / planned);
       const epochs = Math.ceil(planned / trainee.stepsPerEpoch);
-      await reportProgress(context, fraction, describe({ epoch, epochs, best, secondsLeft: pace.secondsLeft(step) }));
+      const detail = describe({ epoch, epochs, best, secondsLeft: pace.secondsLeft(step) });
+      await reportProgress(context, Math.min(1, step / planned), detail);
       await trainee.step(batch);
-      optimizer.step(learningRateAt(plan, step, fraction));
+      optimizer.step(learningRateAt(plan, step, { planned, stepsWanted }));
       if (step % interval === 0) follow(averages, parameters, { steps: plan.averagedSteps, step, interval });
       step++;
       if (pace.isOver(step)) break;
@@ -107,10 +110,19 @@ function countOf(parameters: Parameters): number {
   return count;
 }
 
-/** Linear warm-up, then half a cosine down to LAST_RATE (Loshchilov and Hutter 2017). */
-export function learningRateAt({ learningRate, warmupSteps }: TrainingPlan, step: number, fraction: number): number {
+/**
+ * Linear warm-up, then half a cosine down to LAST_RATE (Loshchilov and Hutter 2017). Where fewer steps are planned than wanted, the rate is
+ * higher, so that the vectors go as far (LOG.md, "The rate of short trainings").
+ */
+export function learningRateAt(
+  { learningRate, learningRateMax = learningRate, warmupSteps }: TrainingPlan,
+  step: number,
+  { planned, stepsWanted }: { readonly planned: number; readonly stepsWanted: number },
+): number {
   const warmth = Math.min(1, (step + 1) / warmupSteps);
-  return learningRate * warmth * (LAST_RATE + ((1 - LAST_RATE) * (1 + Math.cos(Math.PI * fraction))) / 2);
+  const highest = Math.min(learningRateMax, (learningRate * stepsWanted) / planned);
+  const fraction = Math.min(1, step / planned);
+  return highest * warmth * (LAST_RATE + ((1 - LAST_RATE) * (1 + Math.cos(Math.PI * fraction))) / 2);
 }
 /** The last learning rate, as a fraction of the highest. */
 const LAST_RATE = 0.02;

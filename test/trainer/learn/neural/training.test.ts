@@ -146,10 +146,19 @@ test("progress rises to the end and names the time that is left", async () => {
 });
 
 test("the learning rate rises in the warm-up and falls to a fiftieth", () => {
-  expect(learningRateAt(PLAN, 0, 0)).toBeCloseTo(0.02, 6);
-  expect(learningRateAt(PLAN, 5, 0)).toBeCloseTo(0.1, 6);
-  expect(learningRateAt(PLAN, 100, 0.5)).toBeCloseTo(0.051, 6);
-  expect(learningRateAt(PLAN, 200, 1)).toBeCloseTo(0.002, 6);
+  const all = { planned: 200, stepsWanted: 200 };
+  expect(learningRateAt(PLAN, 0, all)).toBeCloseTo(0.02, 6);
+  expect(learningRateAt(PLAN, 5, { planned: 1e6, stepsWanted: 1e6 })).toBeCloseTo(0.1, 6);
+  expect(learningRateAt(PLAN, 100, all)).toBeCloseTo(0.051, 6);
+  expect(learningRateAt(PLAN, 200, all)).toBeCloseTo(0.002, 6);
+});
+
+test("fewer steps have a higher learning rate, up to the plan's limit", () => {
+  const rateOf = (planned: number, plan: TrainingPlan) =>
+    learningRateAt(plan, planned / 2, { planned, stepsWanted: 200 }) / learningRateAt(PLAN, 100, { planned: 200, stepsWanted: 200 });
+  expect(rateOf(100, PLAN)).toBeCloseTo(1, 6);
+  expect(rateOf(100, { ...PLAN, learningRateMax: 1 })).toBeCloseTo(2, 6);
+  expect(rateOf(20, { ...PLAN, learningRateMax: 0.3 })).toBeCloseTo(3, 6);
 });
 
 test("large networks are averaged less often, but at least ten times in the steps that averages cover", () => {
