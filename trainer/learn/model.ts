@@ -66,7 +66,7 @@ export type Method<P extends Params = Params> = {
   /** Settings worth trying on this data, the best guess first. */
   grid(data: TrainingData): readonly P[];
   cost(data: TrainingData, params: P): Cost;
-  /** The same settings for less memory, which may rank a little worse. Undefined, or absent: there are none. */
+  /** The same settings for less memory or time, which may rank a little worse. Undefined, or absent: there are none. */
   smaller?(params: P): P | undefined;
   fit(data: TrainingData, params: P, context: FitContext): Promise<FittedModel>;
   /** True when a fit uses all the time that it is given, as networks do. */

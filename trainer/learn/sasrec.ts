@@ -42,6 +42,7 @@ export const sasrec: Method<SasrecParams> = {
   readsOrder: true,
   fillsItsTime: true,
   grid: (data) => withAttributes<SasrecParams>([settingsFor(data)], networkAttributes(data)),
+  smaller: (params) => (params.blocks > BLOCKS ? { ...params, blocks: BLOCKS } : undefined),
   // Training adapts to its time budget, so this is the shortest training that is worthwhile: a third of the epochs.
   cost(data, params) {
     const { width, blocks } = params;
@@ -80,6 +81,8 @@ const FLOPS = 4.5e10;
 /** Operations of a block's matrices for each entry and width²: by number 78, but the wide matrices run faster than `FLOPS` says. */
 const PER_BLOCK = 56;
 const EPOCHS_MIN = 6;
+/** The usual number of blocks, and that of large dense data whose time does not suffice for four. */
+const BLOCKS = 2;
 /** Largest number of history entries in a batch: their activations stay in the last-level cache. */
 const CELLS_MAX = 1600;
 /** Smaller batches for small data, so that an epoch has about forty steps. */
@@ -115,7 +118,7 @@ function settingsFor(data: TrainingData): SasrecParams {
   return {
     length: lengthCovering(histories, 0.95),
     width: isSmall ? 32 : isLarge ? 128 : 64,
-    blocks: isSmall ? 1 : isLarge && isDense(data) ? 4 : 2,
+    blocks: isSmall ? 1 : isLarge && isDense(data) ? 4 : BLOCKS,
     heads: 2,
     dropout: entriesPerItem > 100 ? 0.25 : isVerySparse(histories) ? 0.5 : 0.35,
     learningRate: isSmall ? 3e-3 : 2e-3,

@@ -13,7 +13,7 @@ import {
   scaled,
   secondsForNetwork,
   tryCandidate,
-  withinMemory,
+  withinLimits,
 } from "./select-state.ts";
 import { meanOf } from "./trial.ts";
 
@@ -114,7 +114,7 @@ async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[]):
   for (const wanted of grid) {
     if (tried.some((trial) => isSameChoice(choiceOf(trial), choiceOf(wanted)))) return;
     if (discarded.some((one) => isSameChoice(one, choiceOf(wanted)))) continue;
-    const candidate = withinMemory(state, wanted);
+    const candidate = withinLimits(state, wanted);
     const reason = obstacle(state, candidate);
     if (reason) {
       discarded.push(leftOut(candidate, reason));

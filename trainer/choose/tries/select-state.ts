@@ -91,11 +91,11 @@ function memoryObstacle({ context, validation }: SelectState, candidate: Candida
 
 const INSTEAD = "; smaller settings were tried instead";
 
-/** The candidate, or its smaller settings if only these fit the memory. Then `discarded` says so, once for each method. */
-export function withinMemory(state: SelectState, candidate: Candidate): Candidate {
-  const reason = memoryObstacle(state, candidate);
+/** The candidate, or its smaller settings if only these fit the memory and the time. Then `discarded` says so, once for each method. */
+export function withinLimits(state: SelectState, candidate: Candidate): Candidate {
+  const reason = obstacle(state, candidate);
   const params = reason && candidate.method.smaller?.(candidate.params);
-  if (!params || memoryObstacle(state, { ...candidate, params })) return candidate;
+  if (!params || obstacle(state, { ...candidate, params })) return candidate;
   const isSaid = state.discarded.some((one) => one.method === candidate.method.name && one.reason.endsWith(INSTEAD));
   if (!isSaid) state.discarded.push(leftOut(candidate, reason + INSTEAD));
   return { ...candidate, params };

@@ -10,7 +10,7 @@ import {
   scaled,
   type TryOptions,
   tryCandidate,
-  withinMemory,
+  withinLimits,
 } from "./select-state.ts";
 import { byMetric, type Trial } from "./trial.ts";
 
@@ -70,7 +70,7 @@ type RoundTask = Pick<TryOptions, "sample"> & { readonly end: number };
 async function tryRound(state: SelectState, candidates: readonly Candidate[], { sample, end }: RoundTask) {
   const trials: Trial[] = [];
   for (const [c, { method, params }] of candidates.entries()) {
-    const candidate = withinMemory(state, { method, params });
+    const candidate = withinLimits(state, { method, params });
     const context = scaled(state.context, c / candidates.length, (c + 1) / candidates.length);
     const secondsMax = (end - context.clock()) / (candidates.length - c);
     const reason = secondsMax > 0 ? obstacle(state, candidate) : NO_TIME;

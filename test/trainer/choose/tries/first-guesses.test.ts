@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { tryFirstGuesses } from "../../../../trainer/choose/tries/first-guesses.ts";
-import { type SelectState, withinMemory } from "../../../../trainer/choose/tries/select-state.ts";
+import { type SelectState, withinLimits } from "../../../../trainer/choose/tries/select-state.ts";
 import type { TrialContext } from "../../../../trainer/choose/tries/trial.ts";
 import { blendOf } from "../../../../trainer/learn/blends.ts";
 import { fittedLinear } from "../../../../trainer/learn/linear/linear-export.ts";
@@ -111,6 +111,17 @@ test.each([
   expect(discarded[0]).toMatchObject({ method: "large", params: { lambda: 1 }, outcome: "left_out" });
   expect(discarded[0]!.reason).toContain(reason);
 });
+test("smaller settings are tried where only they fit the time", async () => {
+  const large = named("large", ({ kept }) => (kept ? 20 : 80), {
+    grid: () => [{ lambda: 1 }],
+    smaller: (given) => (given.kept ? undefined : { ...given, kept: 5 }),
+  });
+  const { tried, discarded } = await tryIn(100, [large]);
+  expect(tried.map(({ params }) => params)).toEqual([{ lambda: 1, kept: 5 }]);
+  expect(discarded.map(({ reason }) => reason)).toEqual([
+    "needs about 80 s to fit, which may take 70 s of the 100 s left; smaller settings were tried instead",
+  ]);
+});
 test("that smaller settings were tried is said once for each method", async () => {
   const large = named("large", 1, {
     cost: (_, { kept }) => ({ seconds: 1, memoryMb: kept ? 20 : 40 }),
@@ -118,7 +129,7 @@ test("that smaller settings were tried is said once for each method", async () =
   });
   const state = await tryIn(100, [large], { memoryMbFree: () => 29 });
   for (const lambda of [2, 3])
-    expect(withinMemory(state, { method: large, params: { lambda } }).params).toEqual({ lambda, kept: 5 });
+    expect(withinLimits(state, { method: large, params: { lambda } }).params).toEqual({ lambda, kept: 5 });
   expect(state.discarded.map(({ reason }) => reason).filter((reason) => reason.includes("instead"))).toHaveLength(1);
 });
 test("a method that an earlier attempt exceeded its memory with is not tried, alone or in a blend", async () => {
