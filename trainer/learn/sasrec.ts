@@ -114,20 +114,21 @@ function settingsFor(data: TrainingData): SasrecParams {
   const entryCount = histories.items.length;
   const entriesPerItem = entryCount / Math.max(1, data.itemCount);
   const [isSmall, isLarge] = [entryCount < 10_000, entryCount >= 400_000];
+  const isDeep = isLarge && isDense(data);
   const stepsPerEpoch = Math.max(1, entryCount / cellsOfBatch(entryCount));
   return {
     length: lengthCovering(histories, 0.95),
     width: isSmall ? 32 : isLarge ? 128 : 64,
-    blocks: isSmall ? 1 : isLarge && isDense(data) ? 4 : BLOCKS,
+    blocks: isSmall ? 1 : isDeep ? 4 : BLOCKS,
     heads: 2,
     dropout: entriesPerItem > 100 ? 0.25 : isVerySparse(histories) ? 0.5 : 0.35,
-    learningRate: isSmall ? 3e-3 : 2e-3,
+    learningRate: isSmall ? 3e-3 : isDeep ? 1e-3 : 2e-3,
     epochs: Math.max(isVerySparse(histories) ? 14 : 24, Math.ceil(STEPS_MIN / stepsPerEpoch)),
     drawnCount: data.itemCount > CELLS_MAX ? DRAWN_COUNT : 0,
   };
 }
 
-/** The highest rate that was tried with gain on several sets (LOG.md, "The rate of short trainings"). */
+/** Short trainings were tried up to rates of .003 to .005, by data set, without harm (LOG.md, "The rate of short trainings"). */
 const LEARNING_RATE_MAX = 4e-3;
 /**
  * At most this number of entries per item: most dropout, the last epoch counts (LOG.md, "The last epoch on sparse data"), and more epochs

@@ -155,7 +155,8 @@ test("the learning rate rises in the warm-up and falls to a fiftieth", () => {
 
 test("fewer steps have a higher learning rate, up to the plan's limit", () => {
   const rateOf = (planned: number, plan: TrainingPlan) =>
-    learningRateAt(plan, planned / 2, { planned, stepsWanted: 200 }) / learningRateAt(PLAN, 100, { planned: 200, stepsWanted: 200 });
+    learningRateAt(plan, planned / 2, { planned, stepsWanted: 200 }) /
+    learningRateAt(PLAN, 100, { planned: 200, stepsWanted: 200 });
   expect(rateOf(100, PLAN)).toBeCloseTo(1, 6);
   expect(rateOf(100, { ...PLAN, learningRateMax: 1 })).toBeCloseTo(2, 6);
   expect(rateOf(20, { ...PLAN, learningRateMax: 0.3 })).toBeCloseTo(3, 6);
