@@ -8,7 +8,6 @@ import {
   addTrial,
   evaluationSeconds,
   isNear,
-  obstacle,
   type SelectState,
   scaled,
   secondsForNetwork,
@@ -114,8 +113,7 @@ async function tryFirstThatFits(state: SelectState, grid: readonly Candidate[]):
   for (const wanted of grid) {
     if (tried.some((trial) => isSameChoice(choiceOf(trial), choiceOf(wanted)))) return;
     if (discarded.some((one) => isSameChoice(one, choiceOf(wanted)))) continue;
-    const candidate = withinLimits(state, wanted);
-    const reason = obstacle(state, candidate);
+    const { candidate, reason } = withinLimits(state, wanted);
     if (reason) {
       discarded.push(leftOut(candidate, reason));
       continue;

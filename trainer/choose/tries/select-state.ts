@@ -91,14 +91,20 @@ function memoryObstacle({ context, validation }: SelectState, candidate: Candida
 
 const INSTEAD = "; smaller settings were tried instead";
 
-/** The candidate, or its smaller settings if only these fit the memory and the time. Then `discarded` says so, once for each method. */
-export function withinLimits(state: SelectState, candidate: Candidate): Candidate {
-  const reason = obstacle(state, candidate);
-  const params = reason && candidate.method.smaller?.(candidate.params);
-  if (!params || obstacle(state, { ...candidate, params })) return candidate;
-  const isSaid = state.discarded.some((one) => one.method === candidate.method.name && one.reason.endsWith(INSTEAD));
-  if (!isSaid) state.discarded.push(leftOut(candidate, reason + INSTEAD));
-  return { ...candidate, params };
+/**
+ * The candidate, or its smaller settings if only these fit the memory and the time, and why it cannot be tried; undefined when it can.
+ * If the smaller ones are taken, `discarded` says so, once for each method.
+ */
+export function withinLimits(
+  state: SelectState,
+  wanted: Candidate,
+): { candidate: Candidate; reason: string | undefined } {
+  const reason = obstacle(state, wanted);
+  const params = reason && wanted.method.smaller?.(wanted.params);
+  if (!params || obstacle(state, { ...wanted, params })) return { candidate: wanted, reason };
+  const isSaid = state.discarded.some((one) => one.method === wanted.method.name && one.reason.endsWith(INSTEAD));
+  if (!isSaid) state.discarded.push(leftOut(wanted, reason + INSTEAD));
+  return { candidate: { ...wanted, params }, reason: undefined };
 }
 
 /** Whether a network's shortest worthwhile training fits its part of the time left. */

@@ -5,7 +5,6 @@ import {
   addTrial,
   evaluationSeconds,
   nearTheBest,
-  obstacle,
   type SelectState,
   scaled,
   type TryOptions,
@@ -70,10 +69,10 @@ type RoundTask = Pick<TryOptions, "sample"> & { readonly end: number };
 async function tryRound(state: SelectState, candidates: readonly Candidate[], { sample, end }: RoundTask) {
   const trials: Trial[] = [];
   for (const [c, { method, params }] of candidates.entries()) {
-    const candidate = withinLimits(state, { method, params });
+    const { candidate, reason: obstacle } = withinLimits(state, { method, params });
     const context = scaled(state.context, c / candidates.length, (c + 1) / candidates.length);
     const secondsMax = (end - context.clock()) / (candidates.length - c);
-    const reason = secondsMax > 0 ? obstacle(state, candidate) : NO_TIME;
+    const reason = secondsMax > 0 ? obstacle : NO_TIME;
     if (reason) {
       state.discarded.push(leftOut(candidate, reason));
       continue;

@@ -129,7 +129,7 @@ test("that smaller settings were tried is said once for each method", async () =
   });
   const state = await tryIn(100, [large], { memoryMbFree: () => 29 });
   for (const lambda of [2, 3])
-    expect(withinLimits(state, { method: large, params: { lambda } }).params).toEqual({ lambda, kept: 5 });
+    expect(withinLimits(state, { method: large, params: { lambda } }).candidate.params).toEqual({ lambda, kept: 5 });
   expect(state.discarded.map(({ reason }) => reason).filter((reason) => reason.includes("instead"))).toHaveLength(1);
 });
 test("a method that an earlier attempt exceeded its memory with is not tried, alone or in a blend", async () => {
