@@ -21,7 +21,7 @@ describe.skipIf(missing)(`ml-100k through the whole service${missing ? ` (${miss
     state = await mkdtemp(join(tmpdir(), "start-real-"));
     await putDatabase(join(state, "trainer"));
     const data = ["--data", join(folder, "interactions.csv.gz"), "--items", join(folder, "items.csv")];
-    const environment = { SHORTLIST_FIT_SECONDS: "45" }; // within 25 a busy machine found nothing better than popularity
+    const environment = { SHORTLIST_FIT_SECONDS: "60" }; // within 45 a busy machine found nothing better than popularity
     service = startService(["--state", state, "--model", "ml-100k", ...data], environment);
     await service.printed("Up until Ctrl-C");
     local = JSON.parse(await readFile(join(state, "local.json"), "utf8"));

@@ -34,8 +34,13 @@ type Entry = {
   value: number;
 };
 
-/** Fits that took fewer seconds in total are too short to tell how fast the machine is. */
-const PACE_SECONDS_MIN = 1;
+/** Fits of a method that took fewer seconds in total are too short to tell its pace. */
+const OWN_SECONDS_MIN = 1;
+/**
+ * Until more is measured, a pace counts as if it had been measured over so many seconds. Otherwise one short fit, which loads a
+ * library or waits for a busy machine, would let all others seem too long.
+ */
+const PRIOR_SECONDS = 3;
 /** A network that took this fraction of its time was cut short: one that converges ends earlier. */
 const ALL_TIME = 0.9;
 
@@ -70,14 +75,14 @@ export function fittedParts(train: TrainingData, clock: () => number, memoryMbMa
     for (const worst of held) if (heldMb() > memoryMbMax) worst.model = undefined;
   };
 
-  /** How many times longer than predicted the fits of a method take; if it has not been fitted, the fits of all methods. */
+  /** How many times longer than predicted fits take, by those that were measured and what was expected before. */
   const paceOf = ({ name, fillsItsTime }: Method) => {
-    const own = taken.get(name);
-    if (own && own.seconds >= PACE_SECONDS_MIN) return own.seconds / own.predicted;
+    if (fillsItsTime) return 1;
     const all = [...taken.values()];
     const seconds = all.reduce((sum, one) => sum + one.seconds, 0);
-    if (fillsItsTime || seconds < PACE_SECONDS_MIN) return 1;
-    return Math.max(1, seconds / all.reduce((sum, one) => sum + one.predicted, 0));
+    const ofAll = Math.max(1, updated(1, { seconds, predicted: all.reduce((sum, one) => sum + one.predicted, 0) }));
+    const own = taken.get(name);
+    return own && own.seconds >= OWN_SECONDS_MIN ? updated(ofAll, own) : ofAll;
   };
 
   const predicted = ({ method, params }: Candidate, data: TrainingData) =>
@@ -120,6 +125,9 @@ export function separateParts({ method, params: { coldEvery: _, ...params } }: C
     return { method: found.warm ?? found, params: part.params };
   });
 }
+
+const updated = (pace: number, { seconds, predicted }: { readonly seconds: number; readonly predicted: number }) =>
+  (PRIOR_SECONDS * pace + seconds) / (PRIOR_SECONDS + predicted);
 
 const keyOf = (method: Method, params: Params) =>
   JSON.stringify([method.name, Object.entries(params).sort(([a], [b]) => (a < b ? -1 : 1))]);

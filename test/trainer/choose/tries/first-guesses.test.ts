@@ -198,9 +198,9 @@ test("on a machine half as fast the same kinds of models are tried, in the same 
   ]);
 });
 test("predictions follow the pace of earlier fits", async () => {
-  const { discarded } = await tryIn(65, [named("a", 4, {}, 5), named("b", 10, {}, 5)]); // 20 s, and b would need 50
+  const { discarded } = await tryIn(60, [named("a", 4, {}, 5), named("b", 10, {}, 5)]); // 20 s for 4, so 33 for 10
   expect(order).toEqual(["a 1"]);
-  expect(discarded[0]!.reason).toMatch(/^needs about 50 s/);
+  expect(discarded[0]!.reason).toMatch(/^needs about 33 s/);
 });
 describe("networks", () => {
   /** A network whose fit takes all of its time, and which needs at least `seconds`. */

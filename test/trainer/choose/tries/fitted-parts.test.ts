@@ -57,10 +57,18 @@ test("a method's fits are predicted by its earlier ones, other methods' by all, 
   const parts = open();
   expect(parts.secondsToFit(one(a))).toBe(10);
   await parts.fit(b, data, { lambda: 1 }, fitContext());
-  expect([parts.secondsToFit(one(b, 2)), parts.secondsToFit(one(a))]).toEqual([5, 10]);
+  expect(parts.secondsToFit(one(b, 2))).toBeCloseTo((10 * (3 + 5)) / (3 + 10));
+  expect(parts.secondsToFit(one(a))).toBe(10);
   await parts.fit(a, data, { lambda: 1 }, fitContext());
-  expect(parts.secondsToFit(one(a, 2))).toBe(20);
-  expect(parts.secondsToFit(one(taking("c", 1)))).toBe(12.5);
+  const pace = (3 + 20 + 5) / (3 + 10 + 10);
+  expect(parts.secondsToFit(one(a, 2))).toBeCloseTo((10 * (3 * pace + 20)) / (3 + 10));
+  expect(parts.secondsToFit(one(taking("c", 1)))).toBeCloseTo(10 * pace);
+});
+test("one short fit that takes long does not let all others seem too long", async () => {
+  const parts = open();
+  const short = { ...taking("short", 20), cost: () => ({ seconds: 0.2, memoryMb: 20 }) }; // 100 times its prediction
+  await parts.fit(short, data, { lambda: 1 }, fitContext());
+  expect(parts.secondsToFit(one(a))).toBeCloseTo((10 * 23) / 3.2);
 });
 test("beyond the memory, the models of the worst candidates are forgotten first", async () => {
   const parts = open(25);
