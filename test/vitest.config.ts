@@ -33,7 +33,7 @@ export default defineConfig({
     pool: "forks",
     // As the trainer runs, for its embedded database.
     execArgv: ["--liftoff-only", ...preloaded("cloudflare-workers"), ...preloaded("quick-miniflare")],
-    maxWorkers: 4, // on two cores; five keep them no busier, and take 5 % more CPU
+    maxWorkers: 3, // on two cores; with more, single steps take longer on a slow machine, and run into their waits
     sequence: { sequencer: SystemTestsFirst },
     projects: [
       { extends: true, test: { name: "alone", include: ALONE } },
