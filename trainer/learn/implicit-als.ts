@@ -55,7 +55,7 @@ export const implicitAls: Method<ImplicitAlsParams> = {
     { ...FIRST_FACTORS, rank: 64 },
   ],
   cost: ({ itemCount, userCount, items }, { rank, iterations }) => ({
-    seconds: 0.05 + 4e-9 * iterations * rank * (2 * items.length + rank * (itemCount + userCount)),
+    seconds: 0.05 + 1.1e-8 * iterations * rank * (2 * items.length + rank * (itemCount + userCount)),
     memoryMb: 60 + (4 * rank * (4 * itemCount + userCount) + 24 * items.length) / 1e6,
     heldMb: 20 + (8 * rank * itemCount) / 1e6,
   }),
