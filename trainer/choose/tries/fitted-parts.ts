@@ -75,7 +75,7 @@ export function fittedParts(train: TrainingData, clock: () => number, memoryMbMa
     for (const worst of held) if (heldMb() > memoryMbMax) worst.model = undefined;
   };
 
-  /** How many times longer than predicted fits take, by those that were measured and what was expected before. */
+  /** How many times longer than predicted the fits of a method take, by its own and those of all methods. Networks keep to their time. */
   const paceOf = ({ name, fillsItsTime }: Method) => {
     if (fillsItsTime) return 1;
     const all = [...taken.values()];
