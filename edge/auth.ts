@@ -45,9 +45,10 @@ const DETAIL = "Send a valid API key in the header x-api-key.";
 /**
  * The API keys that this isolate knows. A malformed key is refused without I/O. A key's record is at most `cacheMs` old, or 45 s
  * while R2 cannot be read.
+ * @param likelyCustomer The customer of a key of which nothing is known yet, as a guess.
  */
-export function keyring(cacheMs: number, cache?: ObjectCache): Keyring {
-  const hints = customerHints(cache);
+export function keyring(cacheMs: number, cache?: ObjectCache, likelyCustomer?: string): Keyring {
+  const hints = customerHints(cache, likelyCustomer);
   const hashes = new Map<string, string>(); // by valid key: checksum and hash would take a twentieth of a rank call
   const unknownUntilMs = new Map<string, number>(); // by key, the oldest first
   const records = refreshedCache<KeyRecord>(
@@ -102,15 +103,16 @@ const HINT = { offset: 0, length: 63 };
 
 /**
  * Which customer a key belongs to, as far as that is known without reading R2: a key never changes its customer. An isolate knows it from
- * the last record of the key, however old, and a new isolate from the data centre's cache.
+ * the last record of the key, however old, and a new isolate from the data centre's cache. Where that has nothing, it guesses.
  */
-function customerHints(cache: ObjectCache | undefined) {
+function customerHints(cache: ObjectCache | undefined, likelyCustomer: string | undefined) {
   const entryOf = (hash: string) => `customer-of-key/${hash}`;
   return {
     async customerOf(hash: string, known: KeyRecord | undefined, nowMs: number): Promise<string | undefined> {
       if (known) return isKeyValid(known, nowMs) ? known.customer : undefined;
       const bytes = await cache?.read(entryOf(hash), HINT);
-      return CustomerId.safeParse(bytes && new TextDecoder().decode(bytes).trimEnd()).data;
+      const cached = CustomerId.safeParse(bytes && new TextDecoder().decode(bytes).trimEnd());
+      return cached.data ?? likelyCustomer;
     },
     update(hash: string, customer: string | undefined): void {
       if (customer === undefined) cache?.remove(entryOf(hash), HINT);

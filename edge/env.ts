@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { CustomerId } from "../shared/key-record.ts";
 import type { ShardNamespace } from "./events/shard-rpc.ts";
 import type { ItemChangesNamespace } from "./items/item-changes-rpc.ts";
 
@@ -62,6 +63,8 @@ const Settings = z.object({
   RANK_TIMEOUT_MS: whole(500, 28_000).default(13_000),
   POINTER_CACHE_SECONDS: whole(0, 5).default(4),
   KEY_CACHE_SECONDS: whole(0, 30).default(25),
+  /** The customer whose model is read while the record of a new key is read. A wrong guess costs these reads. Empty: no guess. */
+  LIKELY_CUSTOMER: CustomerId.or(z.literal("").transform(() => undefined)).optional(),
   CONCURRENT_RANKS_MAX: whole(1, 1000).default(256),
   /** The estimated CPU time of the rank calls that wait in one isolate, in an overload. See edge/admission/admission.ts. */
   QUEUE_MS_MAX: whole(1, 10_000).default(140),

@@ -69,7 +69,7 @@ export function createIsolate(bucket: R2Bucket, settings: Settings, loader: Vers
   return {
     settings,
     reader: artifactReader(bucket, settings.READ_TIMEOUT_MS, cache),
-    keys: keyring(settings.KEY_CACHE_SECONDS * 1000, cache),
+    keys: keyring(settings.KEY_CACHE_SECONDS * 1000, cache, settings.LIKELY_CUSTOMER),
     pointers: livePointers(pointerMs, versions.retireModel),
     erased: erasedLists(pointerMs),
     eventShards: shardLists(pointerMs),

@@ -62,6 +62,7 @@ async function measure(world: World, context: BenchContext): Promise<Figure[]> {
     new_version: () => newVersionTimes(world, context),
     new_isolate: () => newIsolateTimes(world, async () => {}),
     all_cold: () => newIsolateTimes(world, () => emptyCache(world)),
+    all_cold_likely: () => newIsolateTimes(world, () => emptyCache(world), { LIKELY_CUSTOMER: "acme" }),
   };
   const only = context.flags.get("states")?.split(",");
   const times: Partial<Record<keyof typeof states, number[]>> = {};
@@ -125,11 +126,11 @@ async function newVersionTimes({ r2Directory, delayMs, versions }: World, { fail
 }
 
 /** First calls of isolates that have started. The cache on disk is that of a data centre, and outlives them. */
-async function newIsolateTimes(world: World, prepare: () => Promise<void>): Promise<number[]> {
+async function newIsolateTimes(world: World, prepare: () => Promise<void>, vars = {}): Promise<number[]> {
   const times: number[] = [];
   for (let i = 0; i < ISOLATES; i++) {
     await prepare();
-    await withEdge({ r2Directory: world.r2Directory, hasCache: true }, async (edge) => {
+    await withEdge({ r2Directory: world.r2Directory, hasCache: true, vars }, async (edge) => {
       await edge.inject({ keys: "", kind: "slow", slowMs: world.delayMs });
       await edge.http.call("/health/live", {});
       times.push(...(await timesMs(1, () => world.call(edge, USER))));

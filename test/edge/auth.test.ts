@@ -163,6 +163,17 @@ test("a wrong hint and the hint of a revoked key are corrected, and an unknown k
   await expect(newIsolate(entries)).rejects.toMatchObject({ code: "invalid_api_key" });
   expect([reads, entries.size]).toEqual([[OBJECT], 0]);
 });
+test("a likely customer is hinted where the cache names none, and only another one is written there", async () => {
+  const entries = new Map<string, string>();
+  await callerOf(keyring(25_000, cacheOf(entries), "acme"));
+  expect([hints, entries.size]).toEqual([["acme"], 0]);
+  objects.set(OBJECT, recordWith({ customer: "rival" }));
+  expect((await callerOf(keyring(25_000, cacheOf(entries), "acme"))).customer).toBe("rival");
+  await expect.poll(() => entries.get(HINT)).toBe("rival".padEnd(63));
+  hints = [];
+  await callerOf(keyring(25_000, cacheOf(entries), "acme"));
+  expect(hints).toEqual(["rival"]);
+});
 test.each(["../rival", "", "Rival"])("a hint that is no customer's name (%s) is ignored", async (text) => {
   await newIsolate(new Map([[HINT, text.padEnd(63)]]));
   expect(hints).toEqual([]);

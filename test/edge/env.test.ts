@@ -25,6 +25,7 @@ test.each([
   ["CACHE_MEGABYTES", "0"],
   ["CACHE_MEGABYTES", "121"],
   ["KEY_CACHE_SECONDS", "31"],
+  ["LIKELY_CUSTOMER", "Acme"],
   ["READ_TIMEOUT_MS", "6001"],
   ["POINTER_CACHE_SECONDS", "6"],
   ["TRAINER_URL", "file:///etc/passwd"],

@@ -28,13 +28,13 @@ let version: BuiltVersion;
 let pages: string;
 let key: string;
 let keyId: string;
-const start = async () => {
-  edge = await startEdge({ vars: VARS, hasCache: true, r2Directory });
+const start = async (vars = {}) => {
+  edge = await startEdge({ vars: { ...VARS, ...vars }, hasCache: true, r2Directory });
 };
 /** A new isolate in the same data centre. */
-const restart = async () => {
+const restart = async (vars = {}) => {
   await edge.stop();
-  await start();
+  await start(vars);
 };
 const idle = () => new Promise((resolve) => setTimeout(resolve, STALE_MS));
 const rank = async (path = RANK, withKey = key) => {
@@ -99,6 +99,22 @@ test("where the cache has nothing, a call makes three trips: key, pointer with m
   expect(namesOf(reads)).not.toContain(blobKey("acme", "shop", users!.directory.digest));
   expect(namesOf(reads)).not.toContain(manifestKey("acme", "shop", version.version));
   await edge.inject(undefined);
+});
+
+test("it makes two where the customer of its key is the likely one, and three where it is not", async () => {
+  const rival = await edge.issueKey({ customer: "rival" });
+  await edge.publish({ customer: "rival", exported: shopModel({ isReversed: true }) });
+  for (const [withKey, items, trips] of [
+    [key, RIGHT, 2],
+    [rival.key, RIGHT.toReversed(), 3],
+  ] as const) {
+    await restart({ LIKELY_CUSTOMER: "acme" });
+    await edge.damageCache({ kind: "error" });
+    await edge.inject({ keys: "", kind: "slow", slowMs: 500 });
+    expect(await rank(RANK, withKey)).toEqual({ status: 200, items });
+    expect(tripsIn(await edge.reads(), 500)).toBe(trips);
+  }
+  await restart();
 });
 
 test("large weights take no more trips than small ones", async () => {

@@ -95,7 +95,10 @@ const worker: Step = {
   async change(deployment) {
     const { file, accountId, environment, domain } = deployment;
     const trainerUrl = deployment.trainerUrl ?? file.values().TRAINER_URL;
-    const variables: Record<string, string> = trainerUrl ? { TRAINER_URL: trainerUrl } : {};
+    const variables = {
+      LIKELY_CUSTOMER: file.values().SHORTLIST_OPERATOR ?? deployment.customer,
+      ...(trainerUrl && { TRAINER_URL: trainerUrl }),
+    };
     const secrets = { FORWARD_SECRET: file.values().FORWARD_SECRET! };
     await deployWorker({ accountId, variables, secrets, domain }, environment);
     if (trainerUrl) await file.change({ TRAINER_URL: trainerUrl });

@@ -92,6 +92,7 @@ test("the first run makes everything, and a second one changes nothing but the u
   expect(cloud.state.changes).toEqual([]);
   expect(await written()).toEqual({ ...settings, TRAINER_URL: "https://trainer.example" });
   expect((await cloud.worker())!.args).toContain("TRAINER_URL:https://trainer.example");
+  expect((await cloud.worker())!.args).toContain("LIKELY_CUSTOMER:main");
   expect(second.out).toContain("check: shop: status 200, 2 items");
 
   await deploy();
