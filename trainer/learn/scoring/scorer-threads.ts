@@ -1,21 +1,11 @@
 import { availableParallelism } from "node:os";
-import { fileURLToPath } from "node:url";
-import { Worker } from "node:worker_threads";
 import type { History } from "../../../shared/snapshot.ts";
 import type { ExportedModel } from "../model.ts";
+import { openThread } from "../numerics/asked-thread.ts";
 import { openScorer, type Scorer } from "./onnx-scorer.ts";
 
 export type ScorerTask = { readonly exported: ExportedModel; readonly itemCount: number };
-export type ScorerRequest = { readonly id: number; readonly history: History };
-export type ScorerAnswer = { readonly id: number } & (
-  | { readonly scores: Float32Array<ArrayBuffer> }
-  | { readonly error: string }
-);
-
-/** The message after which a thread ends. */
-export const CLOSE = "close";
-
-const PROGRAM = fileURLToPath(new URL("./scorer-worker.ts", import.meta.url).href);
+const PROGRAM = new URL("./scorer-worker.ts", import.meta.url).href;
 
 export const SCORER_THREADS = Math.min(4, availableParallelism());
 /** Starting threads takes a fifth of a second, which a second of scoring is worth. */
@@ -37,9 +27,6 @@ export async function openSpreadingScorer(
   return isWorthIt ? openScorerThreads(task, threads) : openScorer(task.exported, task.itemCount);
 }
 
-/** A request that has no answer yet. */
-type Waiting = { resolve(scores: Float32Array): void; reject(error: Error): void };
-
 /** Memory of one thread: a fixed part (measured 30 MB) and a multiple of the weights (measured 1 to 1.3). */
 const THREAD_MB = 40;
 const SESSION_BYTES_PER_WEIGHT_BYTE = 1.5;
@@ -50,17 +37,14 @@ export function threadsWithin(memoryMb: number, { weights }: ExportedModel): num
   return Math.max(0, Math.floor((memoryMb - weightMb) / (THREAD_MB + SESSION_BYTES_PER_WEIGHT_BYTE * weightMb)));
 }
 
-/**
- * Opens an exported model on several threads, each with its own session, because `run` of onnxruntime-node blocks the calling
- * thread. Scores are the same as those of one session.
- */
+/** Opens an exported model on several threads, each with its own session. Scores are the same as those of one session. */
 export function openScorerThreads(task: ScorerTask, threads: number): Scorer {
   const shared = { ...task, exported: { ...task.exported, weights: task.exported.weights.map(sharedBytes) } };
-  const workers = Array.from({ length: threads }, () => openWorker(shared));
+  const workers = Array.from({ length: threads }, () => openThread<History, Float32Array>(PROGRAM, shared));
   return {
     score(history) {
       const idle = workers.reduce((best, worker) => (worker.waiting() < best.waiting() ? worker : best));
-      return idle.score(history);
+      return idle.ask(history);
     },
     async close() {
       await Promise.all(workers.map((worker) => worker.close()));
@@ -72,41 +56,4 @@ function sharedBytes({ path, bytes }: ExportedModel["weights"][number]) {
   const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
   shared.set(bytes);
   return { path, bytes: shared };
-}
-
-function openWorker(task: ScorerTask) {
-  const worker = new Worker(PROGRAM, { workerData: task });
-  const waiting = new Map<number, Waiting>();
-  let requestCount = 0;
-  let failure: Error | undefined;
-  const fail = (error: Error) => {
-    failure = error;
-    for (const one of waiting.values()) one.reject(error);
-    waiting.clear();
-  };
-  worker.on("message", (answer: ScorerAnswer) => {
-    const one = waiting.get(answer.id);
-    waiting.delete(answer.id);
-    if ("scores" in answer) one?.resolve(answer.scores);
-    else one?.reject(new Error(answer.error));
-  });
-  worker.on("error", fail);
-  const end = () => fail(failure ?? new Error("The scoring thread has ended."));
-  const exited = new Promise<void>((resolve) => worker.on("exit", () => resolve(end())));
-  return {
-    waiting: () => waiting.size,
-    score: (history: History) =>
-      new Promise<Float32Array>((resolve, reject) => {
-        if (failure) return reject(failure);
-        const id = requestCount++;
-        waiting.set(id, { resolve, reject });
-        worker.postMessage({ id, history } satisfies ScorerRequest);
-      }),
-    // A thread that is terminated while ONNX Runtime works ends the whole process, so it ends by itself after its session's run.
-    close() {
-      end();
-      worker.postMessage(CLOSE);
-      return exited;
-    },
-  };
 }

@@ -1,19 +1,15 @@
 /** The program of a scoring thread: one session, one history at a time. */
-import { parentPort, workerData } from "node:worker_threads";
+import { workerData } from "node:worker_threads";
+import type { History } from "../../../shared/snapshot.ts";
+import { answerEach } from "../numerics/asked-thread.ts";
 import { openScorer } from "./onnx-scorer.ts";
-import { CLOSE, type ScorerAnswer, type ScorerRequest, type ScorerTask } from "./scorer-threads.ts";
+import type { ScorerTask } from "./scorer-threads.ts";
 
 const { exported, itemCount } = workerData as ScorerTask;
 const opening = openScorer(exported, itemCount);
 
-parentPort!.on("message", async (message: ScorerRequest | typeof CLOSE) => {
-  if (message === CLOSE) return parentPort!.close();
-  const { id, history } = message;
-  const answer: ScorerAnswer = await opening
-    .then((scorer) => scorer.score(history))
-    .then(
-      (scores) => ({ id, scores: scores.slice() }), // a copy, because the session's memory cannot be transferred
-      (error: unknown) => ({ id, error: String(error) }),
-    );
-  parentPort!.postMessage(answer, "scores" in answer ? [answer.scores.buffer] : []);
+answerEach(async (history: History) => {
+  const scorer = await opening;
+  const scores = (await scorer.score(history)).slice(); // a copy, because the session's memory cannot be transferred
+  return { answer: scores, transfer: [scores.buffer] };
 });
