@@ -99,6 +99,7 @@ async function choose(task: ChoiceTask, metric: MetricAtK, { seconds, slowness, 
     ...{ includeSeen: task.protocol === "sessions", memoryMbMax: 8000, budget: BUDGET },
     signal: new AbortController().signal,
     clock: () => slowness * cpuSeconds(),
+    threads: 1,
     progress: (share, detail) => {
       const now = cpuSeconds();
       if (now < reportedAt + REPORT_EVERY_SECONDS) return;

@@ -27,11 +27,12 @@ export async function judge(
   return { recall: mean(values.get(`recall@${k}`)!), ndcg: mean(values.get(`ndcg@${k}`)!), megabytes };
 }
 
-/** Time and memory limits of every fit measured here. */
+/** Limits of every fit measured here. One thread, since its seconds of CPU are compared. */
 export const benchContext = (random: () => number): FitContext => ({
   random,
   signal: new AbortController().signal,
   secondsMax: 3600,
   memoryMbMax: 8000,
+  threads: 1,
   progress: () => undefined,
 });

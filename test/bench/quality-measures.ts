@@ -176,7 +176,9 @@ export async function automatic(task: QualityTask, prepared: PreparedTask, optio
   const { name, seconds, say, clock: time = () => performance.now() / 1000 } = options;
   const begin = time();
   const clock = () => time() - begin;
-  const limits = { signal: new AbortController().signal, clock, memoryMbMax: 8000, budget: BUDGET, seed: SEED };
+  const threads = options.clock ? 1 : undefined; // a clock of CPU seconds counts those of all threads
+  const signal = new AbortController().signal;
+  const limits = { signal, clock, threads, memoryMbMax: 8000, budget: BUDGET, seed: SEED };
   let reportedAt = 0;
   const progress = (share: number, detail: string) => {
     if (clock() < reportedAt + REPORT_EVERY_SECONDS) return;
@@ -196,7 +198,7 @@ export async function automatic(task: QualityTask, prepared: PreparedTask, optio
   const { chosen } = selection;
   const fitted = await methodNamed(chosen.method, METHODS)!.fit(prepared.data, chosen.params, {
     ...benchContext(seededRandom(SEED)),
-    ...{ clock, secondsMax: FINAL_FIT_FRACTION * seconds },
+    ...{ clock, threads, secondsMax: FINAL_FIT_FRACTION * seconds },
   });
   const judged = await judge(fitted, prepared.cases, task);
   const { recall, ndcg } = judged;

@@ -59,6 +59,7 @@ export type SelectInput = {
   readonly signal: AbortSignal;
   /** Seconds on a clock that never goes back. */
   readonly clock: () => number;
+  readonly threads?: TrialContext["threads"];
   /** `fraction` is 0…1 of the selection. */
   readonly progress: (fraction: number, detail: string) => void;
   readonly memoryMbFree?: TrialContext["memoryMbFree"];
@@ -272,10 +273,11 @@ function familiesOf(trials: readonly Trial[], discarded: readonly Discarded[], m
 }
 
 function trialContext(input: SelectInput): TrialContext {
-  const { budget, memoryMbMax, memoryMbFree, onTry, seed, signal, clock, progress, includeSeen = false } = input;
-  const { metric = OBJECTIVE_DEFAULT, cutOffs = CUT_OFFS } = input;
+  const { budget, memoryMbMax, memoryMbFree, onTry, seed, signal, clock, threads, progress } = input;
+  const { metric = OBJECTIVE_DEFAULT, cutOffs = CUT_OFFS, includeSeen = false } = input;
   const all = [...new Set([...cutOffs, cutOffOf(metric)])].sort((a, b) => a - b);
-  return { budget, memoryMbMax, memoryMbFree, onTry, seed, signal, clock, progress, includeSeen, cutOffs: all };
+  const limits = { budget, memoryMbMax, memoryMbFree, signal, clock, threads };
+  return { ...limits, onTry, seed, progress, includeSeen, cutOffs: all };
 }
 
 function warningsOf({ live, methods }: SelectInput): string[] {

@@ -11,7 +11,7 @@ export type TrainingData = Interactions & {
 
 /** Everything that a fit receives besides the data. A fit reads no file or network of its own. */
 export type FitContext = {
-  /** Uniform in [0, 1) and seeded: the same data and seed give the same bytes. */
+  /** Uniform in [0, 1) and seeded: the same data, seed and number of threads give the same bytes. */
   readonly random: () => number;
   readonly signal: AbortSignal;
   /** Seconds that the fit may take; a method that cannot stop early ignores it. */
@@ -19,6 +19,8 @@ export type FitContext = {
   readonly memoryMbMax: number;
   /** Seconds on the clock that `secondsMax` is measured by. Absent: the machine's. */
   readonly clock?: () => number;
+  /** Threads that train a network together, for a clock that counts the seconds of all. Absent: by the machine's cores. */
+  readonly threads?: number | undefined;
   /** `fraction` of the work that is done, 0…1. */
   readonly progress: (fraction: number, detail: string) => void;
   /** Fits a method within a fit, or returns what has been fitted before. Absent: it is always fitted. */
@@ -73,6 +75,11 @@ export type Method<P extends Params = Params> = {
   readonly fillsItsTime?: boolean;
   /** True when the order of a history changes the scores: then models of this kind suit data in which the order tells something. */
   readonly readsOrder?: boolean;
+  /**
+   * Methods that rank better than this one on these data and take no more time. It is tried where none of them could be. Absent: there
+   * are none.
+   */
+  readonly standsInFor?: (data: TrainingData) => readonly string[];
   /** The methods that this blend may combine, by name. Absent: it is no blend. */
   readonly partMethods?: Readonly<Record<string, Method>>;
   /** The same method without cold items. Absent: its lists hold none (attributes/cold-start.ts). */

@@ -9,6 +9,7 @@ import { compilePooledStep, freshPooledParameters, openPooledScorer, type Pooled
 import { type Network, trainNetwork } from "./neural/train-network.ts";
 import { SPARSE_TOLERANCE, type TrainingPlan } from "./neural/training.ts";
 import type { TrainingRandom } from "./neural/training-random.ts";
+import { threadsMb, trainingThreads } from "./neural/training-threads.ts";
 import { graphVectorSeconds, graphVectors } from "./statistics/graph-vectors.ts";
 import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
 
@@ -56,7 +57,9 @@ export const pooledHistory: Method<PooledHistoryParams> = {
         graphVectorSeconds(data.items.length, width) +
         (epochs * (rowsPerEpoch * perRow + 2000 * width * data.items.length)) / FLOPS,
       memoryMb:
-        250 + (4 * (3 * ROWS_MAX * candidates + 8 * width * vectorCount(data, params) + 6 * CELLS_MAX * width)) / 1e6,
+        250 +
+        threadsMb(data.items.length) +
+        (4 * (3 * ROWS_MAX * candidates + 8 * width * vectorCount(data, params) + 6 * CELLS_MAX * width)) / 1e6,
     };
   },
   async fit(data, params, context) {
@@ -73,7 +76,8 @@ export const pooledHistory: Method<PooledHistoryParams> = {
       // Vectors that know who chose an item leave nothing for its features to learn, so described items begin at random.
       const inGraph = { ...context, random: random.of("vectors") };
       const vectors = features ? undefined : await graphVectors(learnt, params.width, inGraph);
-      return networkOf(histories, shape, { params, random, vectors, features });
+      const threads = trainingThreads(data.items.length, context.threads);
+      return networkOf(histories, shape, { params, random, vectors, features, threads });
     });
     return fittedNetwork({ method: "pooled_history", params }, { shape, parameters: averages }, POOLED_EXPORT);
   },
@@ -105,12 +109,13 @@ type FirstState = {
   readonly random: TrainingRandom;
   readonly vectors: Float32Array | undefined;
   readonly features: FeatureTable | undefined;
+  readonly threads: number;
 };
 
 function networkOf(
   histories: Histories,
   shape: PooledShape,
-  { params, random, vectors, features }: FirstState,
+  { params, random, vectors, features, threads }: FirstState,
 ): Network<PooledBatch> {
   const { length, ordered, itemCount } = shape;
   const first = { vectors, featureCount: features?.featureCount };
@@ -130,6 +135,7 @@ function networkOf(
         exponent: params.exponent,
         candidates,
         features,
+        threads,
       });
     },
     openScorer: () => openPooledScorer(shape),

@@ -10,6 +10,7 @@ import { freshParameters } from "./neural/sasrec-parameters.ts";
 import { type Network, trainNetwork } from "./neural/train-network.ts";
 import { SPARSE_TOLERANCE, type TrainingPlan } from "./neural/training.ts";
 import { maskPool, type TrainingRandom } from "./neural/training-random.ts";
+import { threadsMb, trainingThreads } from "./neural/training-threads.ts";
 import { MATRICES_PER_BLOCK, type TransformerShape } from "./neural/transformer.ts";
 import { graphVectorSeconds, graphVectors } from "./statistics/graph-vectors.ts";
 import { countItems, type Histories, positiveHistories, positiveTimes } from "./statistics/histories.ts";
@@ -52,7 +53,8 @@ export const sasrec: Method<SasrecParams> = {
     return {
       seconds:
         5 + graphVectorSeconds(isDense(data) ? 0 : data.items.length, width) + epochs * secondsPerEpoch(data, params),
-      memoryMb: 250 + (4 * (CELLS_MAX * (4 * rivals + 140 * width) + 8 * parameterCount)) / 1e6,
+      memoryMb:
+        250 + threadsMb(data.items.length) + (4 * (CELLS_MAX * (4 * rivals + 140 * width) + 8 * parameterCount)) / 1e6,
     };
   },
   async fit(data, params, context) {
@@ -64,7 +66,9 @@ export const sasrec: Method<SasrecParams> = {
     const averages = await trainNetwork(histories, context, async (random, learnt) => {
       const inGraph = { ...context, random: random.of("vectors") };
       const vectors = isDense(data) ? undefined : await graphVectors(learnt, width, inGraph);
-      return networkOf(histories, shape, { params, times, random, vectors, features, sparesOwn: !hasRepeats(data) });
+      const sparesOwn = !hasRepeats(data);
+      const threads = trainingThreads(data.items.length, context.threads);
+      return networkOf(histories, shape, { params, times, random, vectors, features, sparesOwn, threads });
     });
     return fittedNetwork({ method: "sasrec", params }, { shape, parameters: averages }, SASREC_EXPORT);
   },
@@ -153,12 +157,13 @@ type NetworkOptions = {
   readonly features: FeatureTable | undefined;
   /** True where users hardly ever choose an item again: what they have is not ranked, so it need not score low. */
   readonly sparesOwn: boolean;
+  readonly threads: number;
 };
 
 function networkOf(
   histories: Histories,
   shape: TransformerShape,
-  { params, times, random, vectors, features, sparesOwn }: NetworkOptions,
+  { params, times, random, vectors, features, sparesOwn, threads }: NetworkOptions,
 ): Network<SequenceBatch> {
   const { drawnCount, dropout } = params;
   const { itemCount, length, width } = shape;
@@ -179,7 +184,7 @@ function networkOf(
       const draw = { targetCounts: countItems(histories), drawnCount, random: random.ofSteps };
       const candidates = drawnCount === 0 ? wholeCatalog(itemCount) : candidateSource(draw);
       const dropoutMask = maskPool(dropout, pool);
-      return compileSasrecStep(shape, { parameters, dropoutMask, candidates, sparesOwn, features });
+      return compileSasrecStep(shape, { parameters, dropoutMask, candidates, sparesOwn, features, threads });
     },
     openScorer: () => openSasrecScorer(shape),
     plan: (stepsPerEpoch) => sasrecPlan(params, stepsPerEpoch, histories),

@@ -34,6 +34,8 @@ export type TrialContext = {
   readonly signal: AbortSignal;
   /** Seconds on a clock that never goes back. */
   readonly clock: () => number;
+  /** As in FitContext. */
+  readonly threads?: number | undefined;
   /** `fraction` is 0…1 of this trial. */
   readonly progress: (fraction: number, detail: string) => void;
   /** What has been fitted before. Absent: nothing is shared. */
@@ -69,6 +71,7 @@ export async function fitCandidate(
       signal,
       secondsMax,
       clock: context.clock,
+      threads: context.threads,
       memoryMbMax: context.memoryMbMax,
       progress: (fraction, detail) => context.progress(FIT_FRACTION * fraction, `${method.name}: ${detail}`),
       ...(context.parts && { fitPart: context.parts.fit }),

@@ -1,5 +1,5 @@
 import * as ort from "onnxruntime-node";
-import { openSession } from "../numerics/autodiff/training-step.ts";
+import { openSession } from "../numerics/autodiff/step-part.ts";
 import type { GraphBuilder } from "../numerics/onnx/graph.ts";
 import type { Averages } from "./averages.ts";
 import type { SequenceBatch } from "./batches.ts";

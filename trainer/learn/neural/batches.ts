@@ -80,6 +80,32 @@ export function sequenceBatch(entries: Int32Array, windows: readonly Window[]): 
   return { rowCount, length, items, cells, inverse, targets };
 }
 
+/** The rows of a batch in parts of about as many rows, at most `count`. */
+export function partsOf(batch: SequenceBatch, count: number): SequenceBatch[] {
+  const bounds = evenBounds(batch.rowCount, count);
+  return bounds.slice(1).map((to, i) => rowsBetween(batch, bounds[i]!, to));
+}
+
+/** 0, …, count: where parts of about the same size begin and end. */
+export const evenBounds = (count: number, partCount: number): number[] => {
+  const parts = Math.max(1, Math.min(count, partCount));
+  return Array.from({ length: parts + 1 }, (_, i) => Math.round((i * count) / parts));
+};
+
+function rowsBetween({ rowCount, length, ...batch }: SequenceBatch, from: number, to: number): SequenceBatch {
+  const [begin, end] = [from * length, to * length];
+  const first = batch.inverse[begin]!;
+  const next = to === rowCount ? batch.cells.length : batch.inverse[end]!;
+  return {
+    rowCount: to - from,
+    length,
+    items: batch.items.slice(begin, end),
+    cells: batch.cells.slice(first, next).map((cell) => cell - begin),
+    inverse: batch.inverse.slice(begin, end).map((place) => Math.min(place, next) - first),
+    targets: batch.targets.slice(first, next),
+  };
+}
+
 function windowOf({ first, end }: { first: number; end: number }, length: number, random: () => number): Window {
   const pairs = end - first - 1;
   if (pairs <= length) return { first, size: Math.max(0, pairs) };

@@ -1,5 +1,5 @@
 import type { Histories } from "../statistics/histories.ts";
-import { groupsWhere, shuffled } from "./batches.ts";
+import { evenBounds, groupsWhere, shuffled } from "./batches.ts";
 
 /** Histories split into members, which are pooled, and targets, which should be ranked first. One row per split. */
 export type PooledBatch = {
@@ -90,4 +90,20 @@ export function pooledBatch(splits: readonly HistorySplit[]): PooledBatch {
     targetWeights.fill(1 / targetCount, row * targetMax, row * targetMax + split.targets.length);
   }
   return { rowCount, memberMax, targetMax, members, memberMask, targets, targetWeights, rowWeights };
+}
+
+/** The rows of a batch in parts of about as many rows, at most `count`. Weights stay as they are: those of all parts sum to 1. */
+export function pooledPartsOf({ rowCount, memberMax, targetMax, ...batch }: PooledBatch, count: number): PooledBatch[] {
+  const bounds = evenBounds(rowCount, count);
+  return bounds.slice(1).map((to, i) => {
+    const from = bounds[i]!;
+    return {
+      ...{ rowCount: to - from, memberMax, targetMax },
+      members: batch.members.slice(from * memberMax, to * memberMax),
+      memberMask: batch.memberMask.slice(from * memberMax, to * memberMax),
+      targets: batch.targets.slice(from * targetMax, to * targetMax),
+      targetWeights: batch.targetWeights.slice(from * targetMax, to * targetMax),
+      rowWeights: batch.rowWeights.slice(from, to),
+    };
+  });
 }

@@ -20,7 +20,7 @@ import { normal } from "../numerics/seeded-random.ts";
 import { type BatchScorer, openBatchScorer } from "./batch-scorer.ts";
 import type { Candidates } from "./candidates.ts";
 import { FEATURE_TABLE, type FeatureTable, featureFeeds, ITEM_TABLE, itemVectors } from "./item-vectors.ts";
-import { type PooledBatch, pooledBatch } from "./pooled-batches.ts";
+import { type PooledBatch, pooledBatch, pooledPartsOf } from "./pooled-batches.ts";
 
 export type PooledShape = {
   readonly itemCount: number;
@@ -74,9 +74,10 @@ export async function compilePooledStep(
     readonly exponent: number;
     readonly candidates: (targets: Int32Array) => Candidates;
     readonly features?: FeatureTable | undefined;
+    readonly threads?: number;
   },
 ): Promise<PooledStep> {
-  const { parameters, temperature, exponent, candidates, features } = options;
+  const { parameters, temperature, exponent, candidates, features, threads = 1 } = options;
   const graph = graphBuilder("pooled-training");
   const tape = newTape(graph);
   const input = (name: string, type: "int32" | "float32", ...dims: string[]) => graph.input(name, type, dims);
@@ -97,12 +98,11 @@ export async function compilePooledStep(
     weights: input("row_weights", "float32", "rows"),
   });
   const loss = add(tape, scale(tape, push, exponent), scale(tape, dotProducts(tape, users, pull), -1));
-  const step = await compileStep(tape, loss, parameters);
-  const constant = featureFeeds(features);
+  const step = await compileStep(tape, loss, parameters, { threads, constants: featureFeeds(features) });
   return {
     run: (batch) => {
       const drawn = candidates(batch.targets.filter((_, i) => batch.targetWeights[i]! > 0));
-      return step.run({ ...pooledFeeds(batch, drawn), ...constant });
+      return step.run(...pooledPartsOf(batch, threads).map((part) => pooledFeeds(part, drawn)));
     },
     release: () => step.release(),
   };

@@ -8,7 +8,7 @@ import { compileStep } from "../numerics/autodiff/training-step.ts";
 import { type GraphBuilder, graphBuilder } from "../numerics/onnx/graph.ts";
 import { integers } from "../numerics/onnx/graph-shorthand.ts";
 import { type BatchScorer, openBatchScorer } from "./batch-scorer.ts";
-import type { SequenceBatch } from "./batches.ts";
+import { partsOf, type SequenceBatch } from "./batches.ts";
 import type { Candidates } from "./candidates.ts";
 import { type FeatureTable, featureFeeds, ITEM_TABLE, itemVectors } from "./item-vectors.ts";
 import { ownRivals } from "./own-rivals.ts";
@@ -20,12 +20,14 @@ export type BatchStep = { run(batch: SequenceBatch): Promise<number>; release():
 export type StepOptions = {
   readonly parameters: Parameters;
   /** Returns a dropout mask of the given size; absent: no dropout. */
-  readonly dropoutMask?: (size: number) => Float32Array<ArrayBuffer>;
+  readonly dropoutMask?: (size: number) => Float32Array;
   /** The items that compete with a batch's targets: drawn ones, or the whole catalog. */
   readonly candidates: (targets: Int32Array) => Candidates;
   /** True: the items of a window do not compete for its targets; absent: they do. */
   readonly sparesOwn?: boolean;
   readonly features?: FeatureTable | undefined;
+  /** Threads that share the rows of a batch; absent: one. */
+  readonly threads?: number;
 };
 
 /**
@@ -34,7 +36,7 @@ export type StepOptions = {
  */
 export async function compileSasrecStep(
   shape: TransformerShape,
-  { parameters, dropoutMask, candidates, sparesOwn, features }: StepOptions,
+  { parameters, dropoutMask, candidates, sparesOwn, features, threads = 1 }: StepOptions,
 ): Promise<BatchStep> {
   const graph = graphBuilder("sasrec-training");
   const tape = newTape(graph);
@@ -56,19 +58,18 @@ export async function compileSasrecStep(
   const asColumn = (value: string) => graph.op("Unsqueeze", [value, integers(graph, 1)]);
   const pull = poolRows(tape, vectorsOf(asColumn(targets)), tape.constant(asColumn(weights)));
   const loss = add(tape, push, scale(tape, dotProducts(tape, hidden, pull), -1));
-  const step = await compileStep(tape, loss, parameters);
-  const constant = featureFeeds(features);
+  const step = await compileStep(tape, loss, parameters, { threads, constants: featureFeeds(features) });
   const ownOf = sparesOwn ? ownRivals(shape.itemCount) : undefined;
   return {
     run: (batch) => {
       const drawn = candidates(batch.targets);
-      return step.run({
-        ...sequenceFeeds(batch),
-        ...masks.draw(batch.rowCount * batch.length),
+      const feedsOf = (part: SequenceBatch) => ({
+        ...sequenceFeeds(part, 1 / batch.targets.length),
+        ...masks.draw(part.rowCount * part.length),
         ...candidateFeeds(drawn),
-        ...(ownOf && leftOutFeeds(ownOf(batch, drawn))),
-        ...constant,
+        ...(ownOf && leftOutFeeds(ownOf(part, drawn))),
       });
+      return step.run(...partsOf(batch, threads).map(feedsOf));
     },
     release: () => step.release(),
   };
@@ -108,12 +109,12 @@ function expectations(tape: Tape, shape: TransformerShape, { vectorsOf, items, m
   return transformer(tape, shape, { vectors, size: graph.op("Shape", [items]), masks });
 }
 
-const sequenceFeeds = ({ rowCount, length, items, cells, inverse, targets }: SequenceBatch) => ({
+const sequenceFeeds = ({ rowCount, length, items, cells, inverse, targets }: SequenceBatch, weight: number) => ({
   items: new ort.Tensor("int32", items, [rowCount, length]),
   cells: new ort.Tensor("int32", cells, [cells.length]),
   inverse: new ort.Tensor("int32", inverse, [inverse.length]),
   targets: new ort.Tensor("int32", targets, [targets.length]),
-  weights: new ort.Tensor("float32", new Float32Array(targets.length).fill(1 / targets.length), [targets.length]),
+  weights: new ort.Tensor("float32", new Float32Array(targets.length).fill(weight), [targets.length]),
 });
 
 const candidateFeeds = ({ indices, correction }: Candidates) => ({

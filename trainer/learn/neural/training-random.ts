@@ -30,15 +30,15 @@ export function trainingRandom(seed: number): TrainingRandom {
 
 /**
  * Dropout masks: 0 with probability `rate` and 1 / (1 − rate) otherwise. Masks are windows at random places of one pool that
- * is drawn once, which costs a thousandth of drawing each mask.
+ * is drawn once, which costs a thousandth of drawing each mask, and is in memory that threads share.
  *
  * @param options `sizeMax`: the largest mask; `random`: for the pool; `places`: for where windows begin.
  */
 export function maskPool(
   rate: number,
   { sizeMax, random, places }: { sizeMax: number; random: () => number; places: () => number },
-): (size: number) => Float32Array<ArrayBuffer> {
-  const pool = new Float32Array(sizeMax + SPARE);
+): (size: number) => Float32Array {
+  const pool = new Float32Array(new SharedArrayBuffer(4 * (sizeMax + SPARE)));
   const kept = 1 / (1 - rate);
   for (let i = 0; i < pool.length; i++) pool[i] = random() < rate ? 0 : kept;
   return (size) => {

@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { epochBatches, sequenceBatch, shuffled, tiesShuffled } from "../../../../trainer/learn/neural/batches.ts";
+import {
+  epochBatches,
+  partsOf,
+  sequenceBatch,
+  shuffled,
+  tiesShuffled,
+} from "../../../../trainer/learn/neural/batches.ts";
 import type { Histories } from "../../../../trainer/learn/statistics/histories.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
@@ -51,6 +57,31 @@ test("entries from a user's end on are never used", () => {
   expect([...batch!.targets]).toEqual([1, 2, 3]);
 });
 
+test("the parts of a batch are batches of its rows, and there are as many as rows suffice for", () => {
+  const sizes = fc.array(fc.integer({ min: 2, max: 9 }), { minLength: 1, maxLength: 8 });
+  fc.assert(
+    fc.property(sizes, fc.integer({ min: 1, max: 4 }), (lengths, count) => {
+      const { items, start } = counting(lengths);
+      const windows = lengths.map((length, user) => ({ first: start[user]!, size: length - 1 }));
+      const batch = sequenceBatch(items, windows);
+      const parts = partsOf(batch, count);
+      expect(parts.length).toBe(Math.min(count, lengths.length));
+      expect(parts.reduce((sum, { rowCount }) => sum + rowCount, 0)).toBe(lengths.length);
+      let row = 0;
+      for (const part of parts) {
+        const own = sequenceBatch(items, windows.slice(row, row + part.rowCount));
+        const read = ({ cells, targets, items }: typeof part) => [...cells].map((cell, i) => [items[cell], targets[i]]);
+        expect(read(part)).toEqual(read(own));
+        expect(part.length).toBe(batch.length);
+        for (const [place, cell] of part.cells.entries()) expect(part.inverse[cell]).toBe(place);
+        expect(part.inverse.filter((place) => place === part.cells.length)).toHaveLength(
+          part.rowCount * part.length - part.cells.length,
+        );
+        row += part.rowCount;
+      }
+    }),
+  );
+});
 test("a history longer than a window gives its newest part half of the time, and other parts too", () => {
   const histories = counting([50]);
   const firsts = Array.from({ length: 300 }, (_, seed) => {

@@ -107,3 +107,21 @@ test("padded histories in one batch get the scores of the plain loops", async ()
   }
   await scorer.release();
 });
+
+test("two threads give the loss and the gradients of one", async () => {
+  const stepOf = async (threads: number) => {
+    const parameters = livelyParameters(SHAPE);
+    const options = { temperature: TEMPERATURE, exponent: EXPONENT, candidates: everything, threads };
+    const step = await compilePooledStep(SHAPE, { parameters, ...options });
+    const loss = await step.run(pooledBatch(SPLITS));
+    await step.release();
+    return { loss, parameters };
+  };
+  const [one, two] = [await stepOf(1), await stepOf(2)];
+  expect(two.loss / one.loss).toBeCloseTo(1, 5);
+  for (const [name, { gradient }] of one.parameters) {
+    const size = Math.max(...gradient.map(Math.abs));
+    const gap = Math.max(...two.parameters.get(name)!.gradient.map((slope, i) => Math.abs(slope - gradient[i]!)));
+    expect(gap / size, name).toBeLessThan(1e-4);
+  }
+});

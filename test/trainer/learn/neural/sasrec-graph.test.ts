@@ -5,6 +5,7 @@ import { candidateSource, wholeCatalog } from "../../../../trainer/learn/neural/
 import { FEATURE_TABLE, featureTable, folded, ITEM_TABLE } from "../../../../trainer/learn/neural/item-vectors.ts";
 import { compileSasrecStep, openSasrecScorer } from "../../../../trainer/learn/neural/sasrec-graph.ts";
 import { freshParameters } from "../../../../trainer/learn/neural/sasrec-parameters.ts";
+import { adam } from "../../../../trainer/learn/numerics/autodiff/adam.ts";
 import { sparseBuilder } from "../../../../trainer/learn/weights/sparse-builder.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 import { sasrecScores } from "../../../fixtures/reference-networks.ts";
@@ -133,5 +134,39 @@ test("dropout changes the loss from step to step", async () => {
   const dropoutMask = (size: number) => Float32Array.from({ length: size }, () => (random() < 0.5 ? 0 : 2));
   const step = await compileSasrecStep(SHAPE, { parameters: livelyParameters(), dropoutMask, candidates: EVERY_ITEM });
   expect(await step.run(BATCH)).not.toBe(await step.run(BATCH));
+  await step.release();
+});
+
+test.each([2, 3])("%i threads give the loss and the gradients of one", async (threads) => {
+  const targetCounts = new Float64Array(SHAPE.itemCount).fill(1);
+  const stepOf = async (threads: number) => {
+    const parameters = livelyParameters(SHAPE, FEATURES.featureCount);
+    const candidates = candidateSource({ targetCounts, drawnCount: 4, random: fitContext(3).random });
+    const options = { parameters, candidates, features: FEATURES, sparesOwn: true, threads };
+    const step = await compileSasrecStep(SHAPE, options);
+    const losses = [await step.run(BATCH)];
+    const optimizer = adam(parameters);
+    optimizer.step(0.1); // the next step reads other values
+    losses.push(await step.run(BATCH));
+    await step.release();
+    return { losses, parameters };
+  };
+  const [one, several] = [await stepOf(1), await stepOf(threads)];
+  for (const [i, loss] of one.losses.entries()) expect(several.losses[i]! / loss).toBeCloseTo(1, 5);
+  for (const [name, { gradient }] of one.parameters) {
+    const size = Math.max(...gradient.map(Math.abs));
+    const gap = Math.max(...several.parameters.get(name)!.gradient.map((slope, i) => Math.abs(slope - gradient[i]!)));
+    expect(gap / size, name).toBeLessThan(1e-3);
+  }
+});
+
+test("an error of one thread is that of the step", async () => {
+  const outside = sequenceBatch(Int32Array.of(1, 2, 3, 99, 5, 6), [
+    { first: 0, size: 1 },
+    { first: 3, size: 1 },
+  ]);
+  const step = await compileSasrecStep(SHAPE, { parameters: livelyParameters(), candidates: EVERY_ITEM, threads: 2 });
+  await expect(step.run(outside)).rejects.toThrow("Gather");
+  expect(await step.run(BATCH)).toBeGreaterThan(0);
   await step.release();
 });

@@ -1,7 +1,8 @@
 /** A learnt array with its gradient. A lazy one remembers which rows got a gradient, so that an update costs only these. */
 export type Parameter = {
   readonly dims: readonly number[];
-  readonly value: Float32Array<ArrayBuffer>;
+  /** In shared memory, where all threads of a training read it. */
+  readonly value: Float32Array<SharedArrayBuffer>;
   readonly gradient: Float32Array<ArrayBuffer>;
   /** Elements of one row, which is one index of the first dimension. */
   readonly rowSize: number;
@@ -26,7 +27,7 @@ export function parameter(
 ): Parameter {
   const size = dims.reduce((product, dim) => product * dim, 1);
   const rowCount = dims[0] ?? 1;
-  const value = new Float32Array(size);
+  const value = new Float32Array(new SharedArrayBuffer(4 * size));
   for (let i = 0; i < size; i++) value[i] = fill(i);
   const touched = options.lazy
     ? { rows: new Int32Array(rowCount), isTouched: new Uint8Array(rowCount), count: 0 }

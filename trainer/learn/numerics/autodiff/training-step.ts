@@ -1,59 +1,93 @@
-import * as ort from "onnxruntime-node";
+import { openThread } from "../asked-thread.ts";
 import { addRowGradient, type Parameters } from "./parameters.ts";
+import {
+  asData,
+  LOSS,
+  openPart,
+  type PartResult,
+  type RowGradient,
+  type StepInputs,
+  type StepInputsAsData,
+  type StepProgram,
+} from "./step-part.ts";
 import type { GradientPart, Tape, Tensor } from "./tape.ts";
 
-/** A forward and backward pass in one session: it takes inputs, returns the loss, and leaves gradients in the parameters. */
+/** A forward and backward pass: it takes the inputs of a batch, returns the loss, and leaves gradients in the parameters. */
 export type TrainingStep = {
-  /** Returns the loss. Adds to the gradients of lazy tables and replaces all others. Throws if the loss is not finite. */
-  run(inputs: Readonly<Record<string, ort.Tensor>>): Promise<number>;
+  /**
+   * Takes the batch in as many parts as there are threads, or fewer. Returns the sum of their losses. Adds to the gradients of lazy tables
+   * and replaces all others. Throws if the loss is not finite.
+   */
+  run(...parts: readonly StepInputs[]): Promise<number>;
   release(): Promise<void>;
 };
 
-const LOSS = "loss";
+export type StepOptions = {
+  /** Threads that compute parts of a batch at the same time. Absent: one. */
+  readonly threads?: number | undefined;
+  /** Inputs that are the same in every step. */
+  readonly constants?: StepInputs;
+};
 
-/** Compiles `loss` and its gradients. Parameters enter, and dense gradients leave, without a copy in JavaScript. */
-export async function compileStep(tape: Tape, loss: Tensor, parameters: Parameters): Promise<TrainingStep> {
-  const parts = tape.gradients(loss);
+/** What a training thread is started with. */
+export type ThreadTask = { readonly program: StepProgram; readonly gradients: ReadonlyMap<string, Float32Array> };
+
+const PROGRAM = new URL("./step-worker.ts", import.meta.url).href;
+
+/**
+ * Compiles `loss` and its gradients. Parameters enter, and dense gradients leave, without a copy in JavaScript. Each thread has a session
+ * of its own (data parallelism: gradients of the parts are added, so the sum is that of the whole batch but for rounding).
+ */
+export async function compileStep(
+  tape: Tape,
+  loss: Tensor,
+  parameters: Parameters,
+  { threads = 1, constants = {} }: StepOptions = {},
+): Promise<TrainingStep> {
+  const gradientParts = tape.gradients(loss);
   tape.graph.output(LOSS, loss.value, "float32", []);
-  const outputs = parts.map((part, index) => declareOutputs(tape, part, index));
-  const session = await openSession(tape.graph.build());
-
-  const feeds: Record<string, ort.Tensor> = {};
-  for (const [name, { value, dims }] of parameters) feeds[name] = new ort.Tensor("float32", value, dims);
-  const fetches: Record<string, ort.Tensor | null> = { [LOSS]: null };
-  for (const output of outputs) {
-    if (output.kind === "rows") Object.assign(fetches, { [output.rows]: null, [output.indices]: null });
-    else {
-      const { gradient, dims } = parameters.get(output.parameter)!;
-      fetches[output.gradient] = new ort.Tensor("float32", gradient, dims);
-    }
-  }
+  const program: StepProgram = {
+    outputs: gradientParts.map((part, index) => declareOutputs(tape, part, index)),
+    graph: tape.graph.build(),
+    parameters: [...parameters].map(([name, { dims, value }]) => ({ name, dims, value })),
+    constants: asData(constants),
+  };
+  const dense = program.outputs.flatMap((output) => (output.kind === "dense" ? [output.parameter] : []));
+  const own = await openPart(program, new Map(dense.map((name) => [name, parameters.get(name)!.gradient])));
+  const others = Array.from({ length: threads - 1 }, () => {
+    const gradients = new Map(dense.map((name) => [name, sharedLike(parameters.get(name)!.gradient)]));
+    return { gradients, ...openThread<StepInputsAsData, PartResult>(PROGRAM, { program, gradients }) };
+  });
+  const addRows = (all: readonly RowGradient[]) => {
+    for (const { parameter, indices, rows } of all) addRowGradient(parameters.get(parameter)!, indices, rows);
+  };
   return {
-    async run(inputs) {
-      const results = await session.run({ ...feeds, ...inputs }, fetches);
-      const value = (results[LOSS]!.data as Float32Array)[0]!;
-      if (!Number.isFinite(value)) throw new Error(`the loss is ${value}: lower the learning rate`);
-      for (const output of outputs) {
-        if (output.kind !== "rows") continue;
-        const indices = results[output.indices]!.data as Int32Array;
-        addRowGradient(parameters.get(output.parameter)!, indices, results[output.rows]!.data as Float32Array);
+    async run(first, ...rest) {
+      const asked = rest.map((inputs, i) => others[i]!.ask(asData(inputs))); // before this thread is blocked
+      const ownLoss = own.run(first!, ({ loss, rowGradients }) => {
+        addRows(rowGradients);
+        return loss;
+      });
+      const [value, ...results] = await Promise.all([ownLoss, ...asked]);
+      for (const [i, { rowGradients }] of results.entries()) {
+        for (const [name, gradient] of others[i]!.gradients) addTo(parameters.get(name)!.gradient, gradient);
+        addRows(rowGradients);
       }
-      for (const name of Object.keys(results)) if (fetches[name] === null) results[name]!.dispose();
-      return value;
+      const sum = results.reduce((sum, { loss }) => sum + loss, value);
+      if (!Number.isFinite(sum)) throw new Error(`the loss is ${sum}: lower the learning rate`);
+      return sum;
     },
-    release: () => session.release(),
+    async release() {
+      await Promise.all([own.release(), ...others.map(({ close }) => close())]);
+    },
   };
 }
 
-/** A session on one thread (two are slower when the other core is busy) that does not log its optimisations. */
-export const openSession = (graph: Uint8Array): Promise<ort.InferenceSession> =>
-  ort.InferenceSession.create(graph, {
-    intraOpNumThreads: 1,
-    interOpNumThreads: 1,
-    executionMode: "sequential",
-    graphOptimizationLevel: "all",
-    logSeverityLevel: 3,
-  });
+const sharedLike = ({ byteLength }: Float32Array) => new Float32Array(new SharedArrayBuffer(byteLength));
+
+function addTo(sum: Float32Array, added: Float32Array): void {
+  for (let i = 0; i < sum.length; i++) sum[i]! += added[i]!;
+}
 
 /** The same part, with its graph values replaced by the names of graph outputs. */
 function declareOutputs({ graph }: Tape, part: GradientPart, index: number): GradientPart {
