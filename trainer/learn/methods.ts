@@ -18,9 +18,9 @@ const WITHOUT_COLD_ITEMS: readonly object[] = [popularity, attributeRidge];
 
 const PERSONAL: readonly object[] = [
   localSetRidge,
-  graphFilter,
+  onSparseDataInsteadOf(graphFilter as Method),
   triedWhere(isSparse, sharpenedFilter as Method),
-  implicitAls,
+  onSparseDataInsteadOf(implicitAls as Method),
   sequentialRidge,
   sequentialLocalRidge,
   triedWhere(hasRepeats, sessionWalk as Method),
@@ -53,6 +53,12 @@ function triedWhere(isSuited: (data: TrainingData) => boolean, method: Method): 
  * and on ml-100k it ranks better.
  */
 const ENTRIES_PER_PAIR_MAX = 0.01;
+
+/** There the ridge and the sharpened filter rank better in the same time (LOG.md, "Stand-ins on sparse data"). */
+function onSparseDataInsteadOf(method: Method): Method {
+  const better = [localSetRidge.name, sharpenedFilter.name];
+  return { ...method, standsInFor: (data) => (isSparse(data) ? better : []) };
+}
 
 function isSparse({ items, itemCount }: TrainingData): boolean {
   return items.length < ENTRIES_PER_PAIR_MAX * itemCount ** 2;

@@ -32,10 +32,20 @@ export async function tryFirstGuesses(state: SelectState): Promise<void> {
   const liveMethod = live && live.method !== POPULARITY && methodNamed(live.method, methods);
   if (live && liveMethod) grids.push([{ method: liveMethod, params: live.params }]);
   const third = (i: number) => ({ ...state, context: scaled(state.context, i / 3, (i + 1) / 3) });
+  const betterThan = ([best]: readonly Candidate[]) =>
+    isSameChoice(choiceOf(best!), live) ? [] : (best!.method.standsInFor?.(validation.train) ?? []);
+  const closed = grids.filter(([best]) => !isNetwork(best!));
+  const standIns = closed.filter((grid) => betterThan(grid).length > 0);
+  const isTried = (name: string) => state.tried.some(({ method }) => method.name === name);
   await tryCheapestFirst(
     third(0),
-    grids.filter(([best]) => !isNetwork(best!)),
+    closed.filter((grid) => !standIns.includes(grid)),
   );
+  for (const grid of standIns) {
+    const better = betterThan(grid).find(isTried);
+    if (better) discarded.push(leftOut(grid[0]!, `left out: ${better} ranks better on sparse data, and was tried`));
+    else await tryCheapestFirst(third(0), [grid]);
+  }
   const networks = grids.filter(([best]) => isNetwork(best!));
   const isOrderFirst = valueOfKind(state, true) >= valueOfKind(state, false);
   for (const [k, kind] of [isOrderFirst, !isOrderFirst].entries()) {

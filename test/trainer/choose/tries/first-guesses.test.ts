@@ -81,6 +81,17 @@ test("a blend of fitted parts is left out if they could not be fitted on all dat
     { method: "sum", reason: "needs about 73 s for the final fit on all data, which may take 67 s" },
   ]);
 });
+test.each([
+  ["a method that ranks better was tried", 1, undefined, ["ridge"]],
+  ["no such method fits", 300, undefined, ["factors"]],
+  ["it is the live version's", 1, { method: "factors", params: { lambda: 2 } }, ["factors", "ridge"]],
+])("where %s, a stand-in is tried accordingly", async (_, secondsOfRidge, live, expected) => {
+  const factors = named("factors", 0.5, { standsInFor: () => ["ridge"] });
+  const { tried, discarded } = await tryIn(100, [factors, named("ridge", secondsOfRidge)], { live });
+  expect(tried.map(({ method }) => method.name).sort()).toEqual(expected);
+  const reasons = discarded.filter(({ method }) => method === "factors").map(({ reason }) => reason);
+  expect(reasons).toEqual(secondsOfRidge === 1 ? ["left out: ridge ranks better on sparse data, and was tried"] : []);
+});
 test("where the best guess of a method does not fit, its next setting that does is tried", async () => {
   await tryIn(100, [named("dear", ({ lambda }) => (lambda === 1 ? 300 : 20)), named("cheap", 1)]);
   expect(order).toEqual(["cheap 1", "dear 2"]);
