@@ -55,12 +55,12 @@ export function partsOf({ coldEvery: _, ...params }: Params): PartChoice[] {
 /**
  * A blend of methods of a table. Its parts are fitted one after the other, and cold items are placed once, in the lists of the sum.
  *
- * @param recipe The parts of the best guess; undefined: there is none for these data.
+ * @param recipes The parts of each guess, the best first. A guess with an undefined part suits other data.
  */
 export function blendOf(
   methods: Methods,
   name = BLEND,
-  recipe: (data: TrainingData) => readonly (PartChoice | undefined)[] = () => [],
+  recipes: (data: TrainingData) => readonly (readonly (PartChoice | undefined)[])[] = () => [],
 ): Method {
   const fittedParts = (params: Params) =>
     partsOf(params).map(({ method, params, share }) => {
@@ -72,9 +72,10 @@ export function blendOf(
     name,
     partMethods: methods,
     grid(data) {
-      const parts = recipe(data);
-      const known = parts.filter((part) => part !== undefined);
-      return known.length > 0 && known.length === parts.length ? [blendParams(known)] : [];
+      return recipes(data).flatMap((parts) => {
+        const known = parts.filter((part) => part !== undefined);
+        return known.length === parts.length ? [blendParams(known)] : [];
+      });
     },
     smaller(params) {
       const given = partsOf(params);
@@ -160,7 +161,7 @@ const EXACT_ITEMS_MAX = 6000;
  * random order" and "Weights of the ridges beside a network").
  */
 const BESIDE_NETWORK = {
-  sparse: { ridges: [0.05, 0.03] },
+  sparse: { ridges: [0.05, 0.03], nearAlone: 0.12 },
   dense: { ridges: [0.02, 0.02], filter: 0.03, factors: 0.03 },
 } as const;
 /**
@@ -203,20 +204,29 @@ export function standardBlends(methods: Methods): Method[] {
   return [
     blendOf(methods, "set_blend", (data) => {
       const beside = sharpened(BESIDE_RIDGE.sharpened)(data);
-      return beside ? [local(data), beside] : [local(data), filter(data), factors(data)];
+      return [beside ? [local(data), beside] : [local(data), filter(data), factors(data)]];
     }),
     blendOf(methods, "pooled_blend", (data) => {
       const beside = sharpened(1)(data);
-      return beside
-        ? [guess("pooled_history", POOLED_BESIDE_SHARPENED)(data), { ...beside, params: plateauFilter(data) }]
-        : [guess("pooled_history", BESIDE_RIDGE.pooled)(data), local(data)];
+      return [
+        beside
+          ? [guess("pooled_history", POOLED_BESIDE_SHARPENED)(data), { ...beside, params: plateauFilter(data) }]
+          : [guess("pooled_history", BESIDE_RIDGE.pooled)(data), local(data)],
+      ];
     }),
-    blendOf(methods, "session_blend", (data) => [walk(data), localBesideWalk(data)]),
+    blendOf(methods, "session_blend", (data) => [[walk(data), localBesideWalk(data)]]),
     blendOf(methods, "neural_blend", (data) => {
       const { sparse, dense } = BESIDE_NETWORK;
-      if (!isDense(data)) return [network(data), ...ridges(data, sparse.ridges)];
+      if (!isDense(data)) {
+        const [far, near] = ridges(data, sparse.ridges);
+        // Where no time is left for the far ridge, the near one has often been tried on its own.
+        return [
+          [network(data), far, near],
+          [network(data), { ...near!, share: sparse.nearAlone }],
+        ];
+      }
       const others = [guess("graph_filter", dense.filter)(data), guess("implicit_als", dense.factors)(data)];
-      return [network(data), ...ridges(data, dense.ridges), ...others];
+      return [[network(data), ...ridges(data, dense.ridges), ...others]];
     }),
   ];
 }

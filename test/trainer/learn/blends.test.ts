@@ -47,6 +47,19 @@ describe("on sparse data", () => {
   for (const method of sparse.filter(({ name }) => ["set_blend", "pooled_blend"].includes(name))) modelSuite(method);
 });
 
+test("on sparse data, a network's second guess does without the far ridge", () => {
+  const grid = standardBlends(byName(families))
+    .find(({ name }) => name === "neural_blend")!
+    .grid(checkerboard(20));
+  const guesses = grid.map((params) => partsOf(params).map(({ method }) => method));
+  expect(guesses).toEqual([
+    ["sasrec", "sequential_ridge", "sequential_ridge"],
+    ["sasrec", "sequential_ridge"],
+  ]);
+  const near = grid.map((params) => ({ ...partsOf(params).at(-1)!, share: 0 }));
+  expect(near[1]).toEqual(near[0]);
+});
+
 const methods = { popularity: popularity as Method, ease: ease as Method, local_ridge: localSetRidge as Method };
 const data = checkerboard(20);
 const easeParams = { ...ease.grid(data)[0]!, lambda: 1 };

@@ -1,5 +1,6 @@
 import { partsOf } from "../../learn/blends.ts";
 import {
+  type FitContext,
   type FitPart,
   type FittedModel,
   heldMbOf,
@@ -7,6 +8,7 @@ import {
   type Params,
   type TrainingData,
 } from "../../learn/model.ts";
+import { threadsSpeedUp, trainingThreads } from "../../learn/neural/training-threads.ts";
 import type { Candidate } from "./candidate.ts";
 
 /** The models that are fitted on the training part. Every part is fitted once, whichever candidates and blends use it. */
@@ -44,7 +46,11 @@ const PRIOR_SECONDS = 3;
 /** A network that took this fraction of its time was cut short: one that converges ends earlier. */
 const ALL_TIME = 0.9;
 
-export function fittedParts(train: TrainingData, clock: () => number, memoryMbMax: number): FittedParts {
+type Limits = Pick<FitContext, "memoryMbMax" | "threads">;
+
+/** @param limits `memoryMbMax`: of the models that are kept. */
+export function fittedParts(train: TrainingData, clock: () => number, { memoryMbMax, threads }: Limits): FittedParts {
+  const networkPace = 1 / threadsSpeedUp(trainingThreads(train.items.length, threads));
   const entries = new Map<string, Entry>();
   const taken = new Map<string, { seconds: number; predicted: number }>();
   const entryOf = ({ method, params }: Candidate) => entries.get(keyOf(method, params));
@@ -75,9 +81,12 @@ export function fittedParts(train: TrainingData, clock: () => number, memoryMbMa
     for (const worst of held) if (heldMb() > memoryMbMax) worst.model = undefined;
   };
 
-  /** How many times longer than predicted the fits of a method take, by its own and those of all methods. Networks keep to their time. */
+  /**
+   * How many times longer than predicted the fits of a method take, by its own and those of all methods. Networks keep to their time, and
+   * are predicted for one thread.
+   */
   const paceOf = ({ name, fillsItsTime }: Method) => {
-    if (fillsItsTime) return 1;
+    if (fillsItsTime) return networkPace;
     const all = [...taken.values()];
     const seconds = all.reduce((sum, one) => sum + one.seconds, 0);
     const ofAll = Math.max(1, updated(1, { seconds, predicted: all.reduce((sum, one) => sum + one.predicted, 0) }));

@@ -17,3 +17,9 @@ export const trainingThreads = (entryCount: number, wanted = availableParallelis
 
 /** Memory that the threads of a training take, beyond that of one. */
 export const threadsMb = (entryCount: number): number => THREAD_MB * (trainingThreads(entryCount) - 1);
+
+/** The part of a step that is not shared: sums of gradients, Adam, averages, validation. By the pace of two threads. */
+const SERIAL = 0.3;
+
+/** How many times as fast a training is with several threads (Amdahl's law). */
+export const threadsSpeedUp = (threads: number): number => 1 / (SERIAL + (1 - SERIAL) / threads);

@@ -75,7 +75,7 @@ test("a closed form leaves time for a network, unless none fits", async () => {
 test("a blend of fitted parts is left out if they could not be fitted on all data in time", async () => {
   const [a, b] = [named("a", 30, {}, 1), named("b", 28, {}, 1)];
   const parts = ["a", "b"].map((method) => ({ method, params: { lambda: 1 }, share: 1 }));
-  const { tried, discarded } = await tryIn(100, [a, b, blendOf({ a, b }, "sum", () => parts)]);
+  const { tried, discarded } = await tryIn(100, [a, b, blendOf({ a, b }, "sum", () => [parts])]);
   expect(tried.map(({ method }) => method.name).sort()).toEqual(["a", "b"]);
   expect(discarded).toMatchObject([
     { method: "sum", reason: "needs about 73 s for the final fit on all data, which may take 67 s" },
@@ -115,7 +115,7 @@ test.each([
     smaller: (given) => (given.kept ? undefined : { ...given, kept: 5 }),
   });
   const parts = [{ method: "large", params: { lambda: 1 }, share: 1 }];
-  const methods = [large, named("small", 1), blendOf({ large }, "sum", () => parts)];
+  const methods = [large, named("small", 1), blendOf({ large }, "sum", () => [parts])];
   const { tried, discarded } = await tryIn(100, methods, { memoryMbFree: () => free });
   expect(tried.find(({ method }) => method.name === "large")?.params).toEqual(params);
   expect(tried.some(({ method }) => method.name === "sum")).toBe(params !== undefined);
@@ -146,7 +146,7 @@ test("that smaller settings were tried is said once for each method", async () =
 test("a method that an earlier attempt exceeded its memory with is not tried, alone or in a blend", async () => {
   const [a, b] = [named("a", 1), named("b", 1)];
   const parts = ["a", "b"].map((method) => ({ method, params: { lambda: 1 }, share: 1 }));
-  const { tried, discarded } = await tryIn(100, [a, b, blendOf({ a, b }, "sum", () => parts)], { tooLarge: ["a"] });
+  const { tried, discarded } = await tryIn(100, [a, b, blendOf({ a, b }, "sum", () => [parts])], { tooLarge: ["a"] });
   expect(tried.map(({ method }) => method.name)).toEqual(["b"]);
   expect(order).toEqual(["b 1"]);
   const reason = "left out: an earlier attempt of this run exceeded its memory while it was tried";
@@ -184,8 +184,10 @@ test("where time is short, a method that was not tried comes before further sett
 test("parts are fitted once, and a blend of fitted parts comes before anything that must be fitted", async () => {
   const [a, b, c] = [named("a", 1), named("b", 30), named("c", 31)];
   const sum = blendOf({ a, b, c }, "sum", () => [
-    { method: "a", params: { lambda: 1 }, share: 1 },
-    { method: "b", params: { lambda: 1 }, share: 0.5 },
+    [
+      { method: "a", params: { lambda: 1 }, share: 1 },
+      { method: "b", params: { lambda: 1 }, share: 0.5 },
+    ],
   ]);
   const { tried, context } = await tryIn(200, [sum, a, b, c]);
   expect(order).toEqual(["a 1", "b 1", "c 1"]);

@@ -26,7 +26,7 @@ const taking = (name: string, seconds: number): Method => ({
   },
 });
 const [a, b] = [taking("a", 20), taking("b", 5)];
-const open = (memoryMb = 100) => fittedParts(data, () => now, memoryMb);
+const open = (memoryMb = 100) => fittedParts(data, () => now, { memoryMbMax: memoryMb });
 const one = (method: Method, lambda = 1) => ({ method, params: { lambda } });
 
 test("settings are fitted once, alone and in blends, with and without cold items", async () => {
@@ -69,6 +69,16 @@ test("one short fit that takes long does not let all others seem too long", asyn
   const short = { ...taking("short", 20), cost: () => ({ seconds: 0.2, memoryMb: 20 }) }; // 100 times its prediction
   await parts.fit(short, data, { lambda: 1 }, fitContext());
   expect(parts.secondsToFit(one(a))).toBeCloseTo((10 * 23) / 3.2);
+});
+test("a network is predicted to train faster on several threads, where there are enough data to share", () => {
+  const network = one({ ...taking("network", 1), fillsItsTime: true });
+  const large = { ...data, items: new Int32Array(64_000) };
+  const predicted = (train: typeof data, threads: number) =>
+    fittedParts(train, () => now, { memoryMbMax: 100, threads }).secondsToFit(network);
+  expect([predicted(large, 1), predicted(data, 4)]).toEqual([10, 10]);
+  expect(predicted(large, 2)).toBeCloseTo(6.5);
+  expect(predicted(large, 4)).toBeCloseTo(4.75);
+  expect(predicted(large, 64)).toBe(predicted(large, 4));
 });
 test("beyond the memory, the models of the worst candidates are forgotten first", async () => {
   const parts = open(25);
