@@ -18,9 +18,9 @@ const WITHOUT_COLD_ITEMS: readonly object[] = [popularity, attributeRidge];
 
 const PERSONAL: readonly object[] = [
   localSetRidge,
-  onSparseDataInsteadOf(graphFilter as Method),
+  standInOnSparseData(graphFilter as Method),
   triedWhere(isSparse, sharpenedFilter as Method),
-  onSparseDataInsteadOf(implicitAls as Method),
+  standInOnSparseData(implicitAls as Method),
   sequentialRidge,
   sequentialLocalRidge,
   triedWhere(hasRepeats, sessionWalk as Method),
@@ -54,10 +54,9 @@ function triedWhere(isSuited: (data: TrainingData) => boolean, method: Method): 
  */
 const ENTRIES_PER_PAIR_MAX = 0.01;
 
-/** There the ridge and the sharpened filter rank better in the same time (LOG.md, "Stand-ins on sparse data"). */
-function onSparseDataInsteadOf(method: Method): Method {
-  const better = [localSetRidge.name, sharpenedFilter.name];
-  return { ...method, standsInFor: (data) => (isSparse(data) ? better : []) };
+/** There the sharpened filter ranks as well or better in the same time (LOG.md, "Stand-ins on sparse data"). */
+function standInOnSparseData(method: Method): Method {
+  return { ...method, standsInFor: (data) => (isSparse(data) ? [sharpenedFilter.name] : []) };
 }
 
 function isSparse({ items, itemCount }: TrainingData): boolean {

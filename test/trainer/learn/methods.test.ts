@@ -43,6 +43,8 @@ test("the sharpened filter is tried, and blended, where interactions are few for
   ] as const) {
     const data = trainingData(itemCount, histories);
     expect(METHODS.sharpened_filter!.grid(data).length > 0).toBe(isTried);
+    for (const name of ["graph_filter", "implicit_als"])
+      expect(METHODS[name]!.standsInFor!(data)).toEqual(isTried ? ["sharpened_filter"] : []);
     const [blended] = METHODS.set_blend!.grid(data);
     expect(Object.keys(blended!).some((name) => name.includes("sharpened_filter"))).toBe(isTried);
   }

@@ -32,20 +32,12 @@ export async function tryFirstGuesses(state: SelectState): Promise<void> {
   const liveMethod = live && live.method !== POPULARITY && methodNamed(live.method, methods);
   if (live && liveMethod) grids.push([{ method: liveMethod, params: live.params }]);
   const third = (i: number) => ({ ...state, context: scaled(state.context, i / 3, (i + 1) / 3) });
-  const betterThan = ([best]: readonly Candidate[]) =>
-    isSameChoice(choiceOf(best!), live) ? [] : (best!.method.standsInFor?.(validation.train) ?? []);
-  const closed = grids.filter(([best]) => !isNetwork(best!));
-  const standIns = closed.filter((grid) => betterThan(grid).length > 0);
-  const isTried = (name: string) => state.tried.some(({ method }) => method.name === name);
+  const standIns = grids.filter(([best]) => namesInFor(best!, state).length > 0);
   await tryCheapestFirst(
     third(0),
-    closed.filter((grid) => !standIns.includes(grid)),
+    grids.filter((grid) => !isNetwork(grid[0]!) && !standIns.includes(grid)),
   );
-  for (const grid of standIns) {
-    const better = betterThan(grid).find(isTried);
-    if (better) discarded.push(leftOut(grid[0]!, `left out: ${better} ranks better on sparse data, and was tried`));
-    else await tryCheapestFirst(third(0), [grid]);
-  }
+  await tryStandIns(third(0), standIns);
   const networks = grids.filter(([best]) => isNetwork(best!));
   const isOrderFirst = valueOfKind(state, true) >= valueOfKind(state, false);
   for (const [k, kind] of [isOrderFirst, !isOrderFirst].entries()) {
@@ -56,6 +48,24 @@ export async function tryFirstGuesses(state: SelectState): Promise<void> {
     await tryCheapestFirst(third(k + 1), wanted);
   }
   if (state.tried.length === 0) await tryLate(state, grids.flat());
+}
+
+/** The methods that a candidate stands in for on these data. The live version's is no stand-in. */
+const namesInFor = ({ method, params }: Candidate, { live, validation }: SelectState): readonly string[] =>
+  isSameChoice({ method: method.name, params }, live) ? [] : (method.standsInFor?.(validation.train) ?? []);
+
+async function tryStandIns(state: SelectState, grids: readonly Candidate[][]): Promise<void> {
+  const isTried = (name: string) => state.tried.some(({ method }) => method.name === name);
+  const tried = (grid: readonly Candidate[]) => namesInFor(grid[0]!, state).find(isTried);
+  await tryCheapestFirst(
+    state,
+    grids.filter((grid) => tried(grid) === undefined),
+  );
+  for (const grid of grids) {
+    const name = tried(grid);
+    if (name !== undefined)
+      state.discarded.push(leftOut(grid[0]!, `left out: it stands in for ${name}, which was tried`));
+  }
 }
 
 const FAR_KIND = "left out: closed forms that read histories in the same way are far from the best";
