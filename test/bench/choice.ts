@@ -14,7 +14,7 @@
  * Seconds are CPU seconds of all threads; with `--speed=half` everything takes twice as many. Models that are predicted to take longer
  * than `--fit-seconds` are left out of the comparison, and named.
  */
-import { FINAL_FIT_FRACTION } from "../../trainer/choose/budget.ts";
+import { secondsForFinalFit } from "../../trainer/choose/budget.ts";
 import { mean } from "../../trainer/choose/evaluate/bootstrap.ts";
 import { type Evaluation, evaluate, type MetricAtK } from "../../trainer/choose/evaluate/evaluate.ts";
 import { lift, listShape } from "../../trainer/choose/evaluate/evaluation-figures.ts";
@@ -122,7 +122,7 @@ type Judged = {
 
 /** The chosen model first, within the time that the service would give it; then every other one, which may take as long as it wants. */
 async function judgeAll({ dataset, cases, k }: ChoiceTask, selection: Selection, options: Named): Promise<Judged[]> {
-  const { seconds, slowness, listsMax, fitSecondsMax, say } = options;
+  const { slowness, listsMax, fitSecondsMax, say } = options;
   const clock = () => slowness * cpuSeconds();
   const positions = samplePositions(cases.count, listsMax, seededRandom(SEED, 3));
   const counts = positivesOf(dataset);
@@ -141,7 +141,7 @@ async function judgeAll({ dataset, cases, k }: ChoiceTask, selection: Selection,
     });
     return { choice, evaluation, lists: listShape(evaluation, counts) };
   };
-  const all: Judged[] = [await judge(selection.chosen, { secondsMax: FINAL_FIT_FRACTION * seconds })];
+  const all: Judged[] = [await judge(selection.chosen, { secondsMax: secondsForFinalFit(selection.report.seconds) })];
   const { candidates, chosen_by } = selection.report;
   const guesses = Object.values(METHODS).flatMap(({ name: method, grid }) =>
     grid(dataset)

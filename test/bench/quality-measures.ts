@@ -5,7 +5,7 @@
  * shared/rank.ts.
  */
 
-import { FINAL_FIT_FRACTION, fitSeconds as secondsForChoice } from "../../trainer/choose/budget.ts";
+import { fitSeconds as secondsForChoice, secondsForFinalFit } from "../../trainer/choose/budget.ts";
 import { casesOfSplit } from "../../trainer/choose/evaluate/evaluation-cases.ts";
 import { selectModel } from "../../trainer/choose/select.ts";
 import { methodNamed } from "../../trainer/learn/blends.ts";
@@ -198,7 +198,7 @@ export async function automatic(task: QualityTask, prepared: PreparedTask, optio
   const { chosen } = selection;
   const fitted = await methodNamed(chosen.method, METHODS)!.fit(prepared.data, chosen.params, {
     ...benchContext(seededRandom(SEED)),
-    ...{ clock, threads, secondsMax: FINAL_FIT_FRACTION * seconds },
+    ...{ clock, threads, secondsMax: secondsForFinalFit(selection.report.seconds) },
   });
   const judged = await judge(fitted, prepared.cases, task);
   const { recall, ndcg } = judged;

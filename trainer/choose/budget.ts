@@ -87,3 +87,7 @@ export const fitSeconds = (interactions: number, secondsMax: number): number =>
 
 /** Seconds of the final fit as a fraction of those for choosing: more than any candidate had, because it learns from more data. */
 export const FINAL_FIT_FRACTION = 2 / 3;
+
+/** Seconds of the final fit: its own, and what the choice left, since a network that was cut short gains by more. */
+export const secondsForFinalFit = ({ budget, used }: { readonly budget: number; readonly used: number }): number =>
+  FINAL_FIT_FRACTION * budget + Math.max(0, budget - used);

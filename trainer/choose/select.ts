@@ -48,7 +48,7 @@ export type SelectInput = {
   readonly metric?: MetricAtK;
   /** The fraction of the items that the first places of all lists should show, at the metric's cut-off. */
   readonly coverageMin?: number | undefined;
-  /** Seconds for choosing. The final fit has FINAL_FIT_FRACTION of them in addition. */
+  /** Seconds for choosing. The final fit comes on top (budget.ts). */
   readonly secondsMax: number;
   /** Memory of the whole run, the dataset included. */
   readonly memoryMbMax: number;

@@ -9,7 +9,7 @@ import type { ItemColumns } from "../../shared/known-names.ts";
 import type { SessionRules } from "../../shared/manifest.ts";
 import type { DataSummary } from "../../shared/model-record.ts";
 import { connectorOf, ITEMS_LAG_HOURS_DEFAULT, type ModelSpec, type Source } from "../../shared/model-spec.ts";
-import { FINAL_FIT_FRACTION, fitSeconds } from "../choose/budget.ts";
+import { fitSeconds, secondsForFinalFit } from "../choose/budget.ts";
 import { type Refit, refit } from "../choose/decide/refit.ts";
 import type { MetricAtK } from "../choose/evaluate/evaluate.ts";
 import { encodeDetail } from "../choose/report/evaluation-detail.ts";
@@ -218,7 +218,7 @@ export async function chooseModel(
 }
 
 export function fitOnAllData({ job: { settings }, deps }: Run, data: RunData, selection: ChosenModel) {
-  const { seed, weightBytesMax, fitSecondsMax } = settings;
+  const { seed, weightBytesMax } = settings;
   const { learnt: dataset, memoryMbMax } = data;
   const progress = (fraction: number, detail: string) =>
     deps.report.progress({
@@ -230,7 +230,7 @@ export function fitOnAllData({ job: { settings }, deps }: Run, data: RunData, se
     methods: METHODS,
     choice: selection.chosen,
     halfLifeDays: selection.halfLifeDays,
-    secondsMax: FINAL_FIT_FRACTION * fitSeconds(dataset.items.length, fitSecondsMax),
+    secondsMax: secondsForFinalFit(selection.report.seconds),
     context: {
       budget: { weightBytesMax },
       memoryMbMax,

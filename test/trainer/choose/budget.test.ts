@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { dataForChoosing, dataForFit, fitSeconds, rowsForChoosing } from "../../../trainer/choose/budget.ts";
+import {
+  dataForChoosing,
+  dataForFit,
+  fitSeconds,
+  rowsForChoosing,
+  secondsForFinalFit,
+} from "../../../trainer/choose/budget.ts";
 import type { Method } from "../../../trainer/learn/model.ts";
 import { twoTastes } from "../../fixtures/two-tastes.ts";
 
@@ -62,6 +68,11 @@ test("a fit that never fits is tried with few users", () => {
   const users = usedFor({ mb: 1e9 }).userCount;
   expect(users).toBeGreaterThan(300);
   expect(users).toBeLessThanOrEqual(1000);
+});
+
+test("the final fit has two thirds of the seconds, and what the choice left", () => {
+  expect(secondsForFinalFit({ budget: 900, used: 590 })).toBe(910);
+  expect(secondsForFinalFit({ budget: 900, used: 960 })).toBe(600);
 });
 
 const TWO_HOURS = 7200;
