@@ -81,7 +81,7 @@ export function sequenceBatch(entries: Int32Array, windows: readonly Window[]): 
 }
 
 /** The rows of a batch in parts of about as many rows, at most `count`. */
-export function partsOf(batch: SequenceBatch, count: number): SequenceBatch[] {
+export function partsOfBatch(batch: SequenceBatch, count: number): SequenceBatch[] {
   const bounds = evenBounds(batch.rowCount, count);
   return bounds.slice(1).map((to, i) => rowsBetween(batch, bounds[i]!, to));
 }

@@ -93,7 +93,10 @@ export function pooledBatch(splits: readonly HistorySplit[]): PooledBatch {
 }
 
 /** The rows of a batch in parts of about as many rows, at most `count`. Weights stay as they are: those of all parts sum to 1. */
-export function pooledPartsOf({ rowCount, memberMax, targetMax, ...batch }: PooledBatch, count: number): PooledBatch[] {
+export function partsOfPooledBatch(
+  { rowCount, memberMax, targetMax, ...batch }: PooledBatch,
+  count: number,
+): PooledBatch[] {
   const bounds = evenBounds(rowCount, count);
   return bounds.slice(1).map((to, i) => {
     const from = bounds[i]!;

@@ -20,7 +20,7 @@ import { normal } from "../numerics/seeded-random.ts";
 import { type BatchScorer, openBatchScorer } from "./batch-scorer.ts";
 import type { Candidates } from "./candidates.ts";
 import { FEATURE_TABLE, type FeatureTable, featureFeeds, ITEM_TABLE, itemVectors } from "./item-vectors.ts";
-import { type PooledBatch, pooledBatch, pooledPartsOf } from "./pooled-batches.ts";
+import { type PooledBatch, partsOfPooledBatch, pooledBatch } from "./pooled-batches.ts";
 
 export type PooledShape = {
   readonly itemCount: number;
@@ -102,7 +102,7 @@ export async function compilePooledStep(
   return {
     run: (batch) => {
       const drawn = candidates(batch.targets.filter((_, i) => batch.targetWeights[i]! > 0));
-      return step.run(...pooledPartsOf(batch, threads).map((part) => pooledFeeds(part, drawn)));
+      return step.run(...partsOfPooledBatch(batch, threads).map((part) => pooledFeeds(part, drawn)));
     },
     release: () => step.release(),
   };

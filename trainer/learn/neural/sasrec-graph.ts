@@ -8,7 +8,7 @@ import { compileStep } from "../numerics/autodiff/training-step.ts";
 import { type GraphBuilder, graphBuilder } from "../numerics/onnx/graph.ts";
 import { integers } from "../numerics/onnx/graph-shorthand.ts";
 import { type BatchScorer, openBatchScorer } from "./batch-scorer.ts";
-import { partsOf, type SequenceBatch } from "./batches.ts";
+import { partsOfBatch, type SequenceBatch } from "./batches.ts";
 import type { Candidates } from "./candidates.ts";
 import { type FeatureTable, featureFeeds, ITEM_TABLE, itemVectors } from "./item-vectors.ts";
 import { ownRivals } from "./own-rivals.ts";
@@ -69,7 +69,7 @@ export async function compileSasrecStep(
         ...candidateFeeds(drawn),
         ...(ownOf && leftOutFeeds(ownOf(part, drawn))),
       });
-      return step.run(...partsOf(batch, threads).map(feedsOf));
+      return step.run(...partsOfBatch(batch, threads).map(feedsOf));
     },
     release: () => step.release(),
   };

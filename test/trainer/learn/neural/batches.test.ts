@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   epochBatches,
-  partsOf,
+  partsOfBatch,
   sequenceBatch,
   shuffled,
   tiesShuffled,
@@ -64,7 +64,7 @@ test("the parts of a batch are batches of its rows, and there are as many as row
       const { items, start } = counting(lengths);
       const windows = lengths.map((length, user) => ({ first: start[user]!, size: length - 1 }));
       const batch = sequenceBatch(items, windows);
-      const parts = partsOf(batch, count);
+      const parts = partsOfBatch(batch, count);
       expect(parts.length).toBe(Math.min(count, lengths.length));
       expect(parts.reduce((sum, { rowCount }) => sum + rowCount, 0)).toBe(lengths.length);
       let row = 0;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { pooledBatch, pooledEpoch, pooledPartsOf } from "../../../../trainer/learn/neural/pooled-batches.ts";
+import { partsOfPooledBatch, pooledBatch, pooledEpoch } from "../../../../trainer/learn/neural/pooled-batches.ts";
 import type { Histories } from "../../../../trainer/learn/statistics/histories.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 
@@ -80,9 +80,9 @@ test("the parts of a batch have its rows and weights, in their order", () => {
     { members: Int32Array.of(5, 6), targets: Int32Array.of(9) },
     { members: Int32Array.of(1), targets: Int32Array.of(2) },
   ]);
-  const parts = pooledPartsOf(batch, 2);
+  const parts = partsOfPooledBatch(batch, 2);
   expect(parts.map(({ rowCount }) => rowCount)).toEqual([2, 1]);
   for (const name of ["members", "memberMask", "targets", "targetWeights", "rowWeights"] as const)
     expect(parts.flatMap((part) => [...part[name]])).toEqual([...batch[name]]);
-  expect(pooledPartsOf(batch, 9)).toHaveLength(3);
+  expect(partsOfPooledBatch(batch, 9)).toHaveLength(3);
 });
