@@ -76,8 +76,8 @@ export type Method<P extends Params = Params> = {
   /** True when the order of a history changes the scores: then models of this kind suit data in which the order tells something. */
   readonly readsOrder?: boolean;
   /**
-   * Methods that rank as well as this one or better on these data and take no more time. It is tried where none of them could be. Absent: there
-   * are none.
+   * Methods that rank as well as this one or better on these data and take no more time. It is tried where none of them could be.
+   * Absent: there are none.
    */
   readonly standsInFor?: (data: TrainingData) => readonly string[];
   /** The methods that this blend may combine, by name. Absent: it is no blend. */
