@@ -23,11 +23,15 @@ export function seconds(value: number | null | undefined): string {
   return value < 90 ? `${value.toFixed(value < 10 ? 1 : 0)} s` : `${Math.round(value / 60)} min`;
 }
 
+/**
+ * Units, their seconds, and from how many of them on they are used. A single day would be called tomorrow or yesterday, although 33 hours
+ * may end on the day after.
+ */
 const UNITS = [
-  ["month", 2_629_800],
-  ["day", 86_400],
-  ["hour", 3600],
-  ["minute", 60],
+  ["month", 2_629_800, 2],
+  ["day", 86_400, 2],
+  ["hour", 3600, 1],
+  ["minute", 60, 1],
 ] as const;
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
@@ -35,7 +39,7 @@ const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 export function ago(time: string | number | null | undefined): string {
   if (!time) return "never";
   const elapsed = (new Date(time).getTime() - Date.now()) / 1000;
-  const [unit, length] = UNITS.find(([, length]) => Math.abs(elapsed) >= length) ?? ["second", 1];
+  const [unit, length] = UNITS.find(([, length, from]) => Math.abs(elapsed) >= from * length) ?? ["second", 1];
   return RELATIVE.format(Math.round(elapsed / length), unit);
 }
 
