@@ -126,7 +126,7 @@ async function judgeAll({ dataset, cases, k }: ChoiceTask, selection: Selection,
   const clock = () => slowness * cpuSeconds();
   const positions = samplePositions(cases.count, listsMax, seededRandom(SEED, 3));
   const counts = positivesOf(dataset);
-  const parts = fittedParts(dataset, cpuSeconds, { memoryMbMax: 4000, threads: 1 });
+  const parts = fittedParts(dataset, { clock: cpuSeconds, threads: 1 }, 4000);
   const { signal, ...limits } = benchContext(seededRandom(SEED));
   const judge = async (choice: Choice, time: { secondsMax: number; fitPart?: typeof parts.fit }): Promise<Judged> => {
     const method = methodNamed(choice.method, METHODS)!;

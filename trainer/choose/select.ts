@@ -90,10 +90,6 @@ const OBJECTIVE_DEFAULT = "ndcg@10";
 
 /** Fraction of the memory in which fitted models are kept for blends. */
 const KEPT_FRACTION = 1 / 3;
-const limitsOfParts = ({ memoryMbMax, threads }: Pick<SelectInput, "memoryMbMax" | "threads">) => ({
-  memoryMbMax: KEPT_FRACTION * memoryMbMax,
-  threads,
-});
 
 /**
  * Chooses the method and settings that rank this dataset best within a time budget. The best guesses of all methods are fitted first, then
@@ -109,7 +105,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const { validation, discarded, evaluatePopularity } = await tryPopularity(input, context, metric);
   const { methods, secondsMax } = input;
   const live = input.live && unknownMethod(input.live, methods) === undefined ? input.live : undefined;
-  const parts = fittedParts(validation.train, input.clock, limitsOfParts(input));
+  const parts = fittedParts(validation.train, context, KEPT_FRACTION * input.memoryMbMax);
   const state: SelectState = {
     ...{ methods, live, metric, validation, secondsMax, discarded },
     coverageMin: input.coverageMin ?? 0,

@@ -56,16 +56,13 @@ const namesInFor = ({ method, params }: Candidate, { live, validation }: SelectS
 
 async function tryStandIns(state: SelectState, grids: readonly Candidate[][]): Promise<void> {
   const isTried = (name: string) => state.tried.some(({ method }) => method.name === name);
-  const tried = (grid: readonly Candidate[]) => namesInFor(grid[0]!, state).find(isTried);
-  await tryCheapestFirst(
-    state,
-    grids.filter((grid) => tried(grid) === undefined),
-  );
+  const needed: Candidate[][] = [];
   for (const grid of grids) {
-    const name = tried(grid);
-    if (name !== undefined)
-      state.discarded.push(leftOut(grid[0]!, `left out: it stands in for ${name}, which was tried`));
+    const name = namesInFor(grid[0]!, state).find(isTried);
+    if (name === undefined) needed.push(grid);
+    else state.discarded.push(leftOut(grid[0]!, `left out: it stands in for ${name}, which was tried`));
   }
+  await tryCheapestFirst(state, needed);
 }
 
 const FAR_KIND = "left out: closed forms that read histories in the same way are far from the best";

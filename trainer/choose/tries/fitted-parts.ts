@@ -1,6 +1,5 @@
 import { partsOf } from "../../learn/blends.ts";
 import {
-  type FitContext,
   type FitPart,
   type FittedModel,
   heldMbOf,
@@ -46,10 +45,11 @@ const PRIOR_SECONDS = 3;
 /** A network that took this fraction of its time was cut short: one that converges ends earlier. */
 const ALL_TIME = 0.9;
 
-type Limits = Pick<FitContext, "memoryMbMax" | "threads">;
+/** The clock that fits are measured by, and the threads of networks, as in FitContext. */
+type Pace = { readonly clock: () => number; readonly threads?: number | undefined };
 
-/** @param limits `memoryMbMax`: of the models that are kept. */
-export function fittedParts(train: TrainingData, clock: () => number, { memoryMbMax, threads }: Limits): FittedParts {
+/** @param memoryMbMax Of the models that are kept. */
+export function fittedParts(train: TrainingData, { clock, threads }: Pace, memoryMbMax: number): FittedParts {
   const networkPace = 1 / threadsSpeedUp(trainingThreads(train.items.length, threads));
   const entries = new Map<string, Entry>();
   const taken = new Map<string, { seconds: number; predicted: number }>();

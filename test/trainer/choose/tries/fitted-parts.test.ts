@@ -26,7 +26,7 @@ const taking = (name: string, seconds: number): Method => ({
   },
 });
 const [a, b] = [taking("a", 20), taking("b", 5)];
-const open = (memoryMb = 100) => fittedParts(data, () => now, { memoryMbMax: memoryMb });
+const open = (memoryMb = 100) => fittedParts(data, { clock: () => now }, memoryMb);
 const one = (method: Method, lambda = 1) => ({ method, params: { lambda } });
 
 test("settings are fitted once, alone and in blends, with and without cold items", async () => {
@@ -74,7 +74,7 @@ test("a network is predicted to train faster on several threads, where there are
   const network = one({ ...taking("network", 1), fillsItsTime: true });
   const large = { ...data, items: new Int32Array(64_000) };
   const predicted = (train: typeof data, threads: number) =>
-    fittedParts(train, () => now, { memoryMbMax: 100, threads }).secondsToFit(network);
+    fittedParts(train, { clock: () => now, threads }, 100).secondsToFit(network);
   expect([predicted(large, 1), predicted(data, 4)]).toEqual([10, 10]);
   expect(predicted(large, 2)).toBeCloseTo(6.5);
   expect(predicted(large, 4)).toBeCloseTo(4.75);

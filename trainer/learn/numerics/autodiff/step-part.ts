@@ -43,6 +43,7 @@ export async function openPart(
   const dimsOf = new Map(parameters.map(({ name, dims }) => [name, dims]));
   const feeds: Record<string, ort.Tensor> = { ...asTensors(constants) };
   for (const { name, dims, value } of parameters) feeds[name] = new ort.Tensor("float32", value, dims);
+  const rowOutputs = outputs.filter((output) => output.kind === "rows");
   const fetches: Record<string, ort.Tensor | null> = { [LOSS]: null };
   for (const output of outputs) {
     if (output.kind === "rows") Object.assign(fetches, { [output.rows]: null, [output.indices]: null });
@@ -54,17 +55,11 @@ export async function openPart(
   return {
     async run(inputs, use) {
       const results = await session.run({ ...feeds, ...inputs }, fetches);
-      const rowGradients = outputs.flatMap((output) =>
-        output.kind === "rows"
-          ? [
-              {
-                parameter: output.parameter,
-                indices: results[output.indices]!.data as Int32Array,
-                rows: results[output.rows]!.data as Float32Array,
-              },
-            ]
-          : [],
-      );
+      const rowGradients = rowOutputs.map(({ parameter, indices, rows }) => ({
+        parameter,
+        indices: results[indices]!.data as Int32Array,
+        rows: results[rows]!.data as Float32Array,
+      }));
       const used = use({ loss: (results[LOSS]!.data as Float32Array)[0]!, rowGradients });
       for (const name of Object.keys(results)) if (fetches[name] === null) results[name]!.dispose();
       return used;
