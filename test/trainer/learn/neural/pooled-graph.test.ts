@@ -10,6 +10,7 @@ import {
 } from "../../../../trainer/learn/neural/pooled-graph.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 import { pooledScores } from "../../../fixtures/reference-networks.ts";
+import { expectSameGradients } from "../numerics/autodiff/gradient-check.ts";
 
 const SHAPE = { itemCount: 9, width: 4, length: 5, ordered: true };
 const TEMPERATURE = 0.5;
@@ -119,9 +120,5 @@ test("two threads give the loss and the gradients of one", async () => {
   };
   const [one, two] = [await stepOf(1), await stepOf(2)];
   expect(two.loss / one.loss).toBeCloseTo(1, 5);
-  for (const [name, { gradient }] of one.parameters) {
-    const size = Math.max(...gradient.map(Math.abs));
-    const gap = Math.max(...two.parameters.get(name)!.gradient.map((slope, i) => Math.abs(slope - gradient[i]!)));
-    expect(gap / size, name).toBeLessThan(1e-4);
-  }
+  expectSameGradients(two.parameters, one.parameters, 1e-4);
 });

@@ -9,6 +9,7 @@ import { adam } from "../../../../trainer/learn/numerics/autodiff/adam.ts";
 import { sparseBuilder } from "../../../../trainer/learn/weights/sparse-builder.ts";
 import { fitContext } from "../../../fixtures/fit-context.ts";
 import { sasrecScores } from "../../../fixtures/reference-networks.ts";
+import { expectSameGradients } from "../numerics/autodiff/gradient-check.ts";
 
 const SHAPE = { itemCount: 12, length: 6, width: 8, blocks: 2, heads: 2 };
 const EVERY_ITEM = wholeCatalog(SHAPE.itemCount);
@@ -153,11 +154,7 @@ test.each([2, 3])("%i threads give the loss and the gradients of one", async (th
   };
   const [one, several] = [await stepOf(1), await stepOf(threads)];
   for (const [i, loss] of one.losses.entries()) expect(several.losses[i]! / loss).toBeCloseTo(1, 5);
-  for (const [name, { gradient }] of one.parameters) {
-    const size = Math.max(...gradient.map(Math.abs));
-    const gap = Math.max(...several.parameters.get(name)!.gradient.map((slope, i) => Math.abs(slope - gradient[i]!)));
-    expect(gap / size, name).toBeLessThan(1e-3);
-  }
+  expectSameGradients(several.parameters, one.parameters, 1e-3);
 });
 
 test("an error of one thread is that of the step", async () => {

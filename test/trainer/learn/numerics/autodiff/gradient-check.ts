@@ -1,7 +1,11 @@
 import * as ort from "onnxruntime-node";
 import { expect } from "vitest";
 import { multiply } from "../../../../../trainer/learn/numerics/autodiff/operators.ts";
-import { type Parameter, parameter } from "../../../../../trainer/learn/numerics/autodiff/parameters.ts";
+import {
+  type Parameter,
+  type Parameters,
+  parameter,
+} from "../../../../../trainer/learn/numerics/autodiff/parameters.ts";
 import type { Tensor } from "../../../../../trainer/learn/numerics/autodiff/tape.ts";
 import { newTape, type Tape } from "../../../../../trainer/learn/numerics/autodiff/tape.ts";
 import { compileStep } from "../../../../../trainer/learn/numerics/autodiff/training-step.ts";
@@ -71,6 +75,15 @@ export async function checkGradients(check: Check): Promise<void> {
     expect(gap / size, `gradient of ${name}`).toBeLessThan(tolerance);
   }
   await step.release();
+}
+
+/** Compares the gradients that two computations of the same step left, relative to the largest element of each parameter's. */
+export function expectSameGradients(actual: Parameters, expected: Parameters, tolerance: number): void {
+  for (const [name, { gradient }] of expected) {
+    const size = Math.max(...gradient.map(Math.abs));
+    const gap = Math.max(...actual.get(name)!.gradient.map((slope, i) => Math.abs(slope - gradient[i]!)));
+    expect(gap / size, name).toBeLessThan(tolerance);
+  }
 }
 
 /** Σ weight ∘ output with fixed weights, so that every output element has another weight. */
