@@ -73,8 +73,8 @@ export type Method<P extends Params = Params> = {
   fit(data: TrainingData, params: P, context: FitContext): Promise<FittedModel>;
   /** True when a fit uses all the time that it is given, as networks do. */
   readonly fillsItsTime?: boolean;
-  /** True when the order of a history changes the scores: then models of this kind suit data in which the order tells something. */
-  readonly readsOrder?: boolean;
+  /** What it takes a history for; methods of one kind suit the same data. Absent: a set, whose order does not change the scores. */
+  readonly reads?: "sequence" | "session";
   /**
    * Methods that rank as well as this one or better on these data and take no more time. It is tried where none of them could be.
    * Absent: there are none.

@@ -40,7 +40,7 @@ export type SasrecParams = {
  */
 export const sasrec: Method<SasrecParams> = {
   name: "sasrec",
-  readsOrder: true,
+  reads: "sequence",
   fillsItsTime: true,
   grid: (data) => withAttributes<SasrecParams>([settingsFor(data)], networkAttributes(data)),
   smaller: (params) => (params.blocks > BLOCKS ? { ...params, blocks: BLOCKS } : undefined),

@@ -39,7 +39,7 @@ const SMALLER = { kept: 200, neighbours: 150 };
  */
 export const sequentialLocalRidge: Method<SequentialLocalRidgeParams> = {
   name: "sequential_local_ridge",
-  readsOrder: true,
+  reads: "sequence",
   grid: (data) => sequentialGrid(data).map((params) => ({ ...params, neighbours: 300 })),
   smaller: (params) => (params.kept === undefined ? { ...params, ...SMALLER } : undefined),
   cost(data, params) {

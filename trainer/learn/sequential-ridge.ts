@@ -53,7 +53,7 @@ export const SEQUENCE_MAX = 1000;
  */
 export const sequentialRidge: Method<SequentialRidgeParams> = {
   name: "sequential_ridge",
-  readsOrder: true,
+  reads: "sequence",
   grid: sequentialGrid,
   cost(data, params) {
     const windows = decaysOf(params).length;

@@ -77,7 +77,7 @@ const CLICKS_PRIOR = 10;
  */
 export const sessionWalk: Method<SessionWalkParams> = {
   name: "session_walk",
-  readsOrder: true,
+  reads: "session",
   grid: () => [
     FIRST,
     { ...FIRST, trend: 0, rarity: 0.1 },

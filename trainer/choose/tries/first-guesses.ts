@@ -20,8 +20,8 @@ import { meanOf } from "./trial.ts";
  * Tries the best guess of every method and standard blend, and the live version, on all training users. Where the best guess of a method
  * does not fit the budget, its next setting that does is tried.
  *
- * Networks come last, because they can use all the time that is left. Networks that read the order of a history come before the others
- * if closed forms that read it rank better, and those of the worse kind are left out if it is far from the best.
+ * Networks come last, because they can use all the time that is left. Those that read histories as the best closed forms do come before
+ * the others, and those of a kind that is far from the best are left out. Further closed forms of such a kind come after the networks.
  */
 export async function tryFirstGuesses(state: SelectState): Promise<void> {
   const { methods, live, validation, discarded } = state;
@@ -31,22 +31,18 @@ export async function tryFirstGuesses(state: SelectState): Promise<void> {
     .filter((grid) => grid.length > 0);
   const liveMethod = live && live.method !== POPULARITY && methodNamed(live.method, methods);
   if (live && liveMethod) grids.push([{ method: liveMethod, params: live.params }]);
-  const third = (i: number) => ({ ...state, context: scaled(state.context, i / 3, (i + 1) / 3) });
-  const standIns = grids.filter(([best]) => namesInFor(best!, state).length > 0);
-  await tryCheapestFirst(
-    third(0),
-    grids.filter((grid) => !isNetwork(grid[0]!) && !standIns.includes(grid)),
-  );
-  await tryStandIns(third(0), standIns);
+  const part = (i: number) => ({ ...state, context: scaled(state.context, i / PARTS, (i + 1) / PARTS) });
   const networks = grids.filter(([best]) => isNetwork(best!));
-  const isOrderFirst = valueOfKind(state, true) >= valueOfKind(state, false);
-  for (const [k, kind] of [isOrderFirst, !isOrderFirst].entries()) {
-    const isFar = !isNear(state, valueOfKind(state, kind));
-    const own = networks.filter(([best]) => readsOrder(best!) === kind);
-    const wanted = own.filter(([best]) => !isFar || isSameChoice(choiceOf(best!), live));
-    for (const [best] of own.filter((grid) => !wanted.includes(grid))) discarded.push(leftOut(best!, FAR_KIND));
-    await tryCheapestFirst(third(k + 1), wanted);
+  const closedForms = grids.filter((grid) => !networks.includes(grid));
+  const far = await tryClosedForms(part(0), closedForms, 2);
+  const kinds = [...KINDS].sort((a, b) => valueOfKind(state, b) - valueOfKind(state, a));
+  for (const [k, kind] of kinds.entries()) {
+    const own = networks.filter(([best]) => kindOf(best!) === kind);
+    for (const [best] of await tryCheapestFirst(part(1 + k), own, 1)) discarded.push(leftOut(best!, FAR_KIND));
   }
+  const spared = state.secondsLeft() / 2;
+  const secondsLeft = () => Math.max(0, state.secondsLeft() - spared);
+  await tryClosedForms({ ...part(1 + KINDS.length), secondsLeft }, far);
   if (state.tried.length === 0) await tryLate(state, grids.flat());
 }
 
@@ -54,25 +50,45 @@ export async function tryFirstGuesses(state: SelectState): Promise<void> {
 const namesInFor = ({ method, params }: Candidate, { live, validation }: SelectState): readonly string[] =>
   isSameChoice({ method: method.name, params }, live) ? [] : (method.standsInFor?.(validation.train) ?? []);
 
-async function tryStandIns(state: SelectState, grids: readonly Candidate[][]): Promise<void> {
+/** As `tryCheapestFirst`, with stand-ins after all others, where they are needed. */
+async function tryClosedForms(state: SelectState, grids: readonly Candidate[][], trialsMin?: number) {
   const isTried = (name: string) => state.tried.some(({ method }) => method.name === name);
+  const standIns = grids.filter(([best]) => namesInFor(best!, state).length > 0);
+  const others = grids.filter((grid) => !standIns.includes(grid));
+  const passedOver = await tryCheapestFirst(state, others, trialsMin);
   const needed: Candidate[][] = [];
-  for (const grid of grids) {
+  for (const grid of standIns) {
     const name = namesInFor(grid[0]!, state).find(isTried);
     if (name === undefined) needed.push(grid);
     else state.discarded.push(leftOut(grid[0]!, `left out: it stands in for ${name}, which was tried`));
   }
-  await tryCheapestFirst(state, needed);
+  return [...passedOver, ...(await tryCheapestFirst(state, needed, trialsMin))];
 }
 
 const FAR_KIND = "left out: closed forms that read histories in the same way are far from the best";
 const isNetwork = (candidate: Candidate) => separateParts(candidate).some(({ method }) => method.fillsItsTime);
-const readsOrder = (candidate: Candidate) => separateParts(candidate).some(({ method }) => method.readsOrder);
 
-/** The best value of a trial that reads the order of a history, or of one that does not. Infinite without such a trial. */
-function valueOfKind({ tried, metric }: SelectState, kind: boolean): number {
-  const best = tried.find((trial) => readsOrder(trial) === kind); // the best trial is the first
-  return best ? meanOf(best.evaluation, metric) : Number.POSITIVE_INFINITY;
+/** What a method takes a history for, the most specific first. */
+const KINDS = ["session", "sequence", "set"] as const;
+/** Parts of the progress: closed forms, the networks of each kind, and closed forms that were passed over. */
+const PARTS = KINDS.length + 2;
+const kindOf = (candidate: Candidate) =>
+  KINDS.find((kind) => separateParts(candidate).some(({ method }) => (method.reads ?? "set") === kind))!;
+
+const trialsOf = ({ tried }: SelectState, kind: (typeof KINDS)[number]) =>
+  tried.filter((trial) => kindOf(trial) === kind);
+
+/** The best value of a trial of a kind. Infinite without such a trial. */
+function valueOfKind(state: SelectState, kind: (typeof KINDS)[number]): number {
+  const [best] = trialsOf(state, kind); // the best trial is the first
+  return best ? meanOf(best.evaluation, state.metric) : Number.POSITIVE_INFINITY;
+}
+
+/** Whether so many trials of the same kind rank far below the best. The live version is tried in any case. */
+function isOfFarKind(state: SelectState, candidate: Candidate, trialsMin: number): boolean {
+  const kind = kindOf(candidate);
+  if (trialsOf(state, kind).length < trialsMin || isSameChoice(choiceOf(candidate), state.live)) return false;
+  return !isNear(state, valueOfKind(state, kind));
 }
 
 /**
@@ -80,13 +96,23 @@ function valueOfKind({ tried, metric }: SelectState, kind: boolean): number {
  *
  * Once not all are expected to fit, the cheapest settings of all methods come first, so that every kind of model is tried:
  * on data with an order, a cheap sequential model beats every model that ignores the order.
+ *
+ * @param trialsMin How many trials of a kind can show that it is far from the best. Then what is left of it is passed over.
+ * @returns What was passed over.
  */
-async function tryCheapestFirst(state: SelectState, grids: readonly Candidate[][]): Promise<void> {
+async function tryCheapestFirst(
+  state: SelectState,
+  grids: readonly Candidate[][],
+  trialsMin = Number.POSITIVE_INFINITY,
+): Promise<readonly Candidate[][]> {
   const { validation, context, secondsLeft } = state;
   const { train } = validation;
-  const waiting = new Set(grids);
+  const [waiting, passedOver] = [new Set(grids), new Set<Candidate[]>()];
   let [isShort, done] = [false, 0];
-  while (waiting.size > 0) {
+  while (true) {
+    for (const grid of waiting) if (isOfFarKind(state, grid[0]!, trialsMin)) passedOver.add(grid);
+    for (const grid of passedOver) waiting.delete(grid);
+    if (waiting.size === 0) return [...passedOver];
     if (!isShort && secondsOfAll(state, waiting) > secondsLeft()) {
       isShort = true;
       for (const grid of [...waiting])
@@ -105,14 +131,20 @@ const SECOND_SETTING = 2;
 
 const costOf = ({ method, params }: Candidate, train: TrainingData) => method.cost(train, params).seconds;
 
-/** By the predicted cost, whatever the load of the machine; that of a method that was tried before counts `repeated` times. */
+/**
+ * By the predicted cost, whatever the load of the machine; that of a method that was tried before counts `repeated` times. Kinds that
+ * have not been tried come first, because they show which kind is far from the best.
+ */
 function cheapestOf(waiting: Iterable<Candidate[]>, state: SelectState, repeated: number) {
   const { context, validation, tried, discarded } = state;
   const known = new Set([...tried.map(({ method }) => method.name), ...discarded.map(({ method }) => method)]);
   const missingCost = ([best]: readonly Candidate[]) =>
     (known.has(best!.method.name) ? repeated : 1) *
     context.parts.missing(best!).reduce((sum, part) => sum + costOf(part, validation.train), 0);
-  return [...waiting].reduce((least, grid) => (missingCost(grid) < missingCost(least) ? grid : least));
+  const isNewKind = ([best]: readonly Candidate[]) => trialsOf(state, kindOf(best!)).length === 0;
+  const grids = [...waiting];
+  const newKinds = grids.filter(isNewKind);
+  return (newKinds.length > 0 ? newKinds : grids).reduce((a, b) => (missingCost(b) < missingCost(a) ? b : a));
 }
 
 /** Predicted seconds of trying all best guesses, by the pace of the fits and evaluations so far. */

@@ -245,26 +245,48 @@ describe("networks", () => {
     expect([tried.length, discarded.length]).toEqual([2, 0]);
   });
   test("that read histories as the best closed forms do come first, the others only if that kind is near the best", async () => {
-    const networks = [network("set", 1), network("sequence", 2, { readsOrder: true })];
-    await tryIn(100, [...networks, named("ridge", 1, { readsOrder: true }), named("items", 1)]);
+    const networks = [network("set", 1), network("sequence", 2, { reads: "sequence" })];
+    await tryIn(100, [...networks, named("ridge", 1, { reads: "sequence" }), named("items", 1)]);
     expect(order.slice(2)).toEqual(["sequence 1", "set 1"]);
     order = [];
     const bad = { ...named("items", 1), ...unpopularFirst };
-    const { discarded } = await tryIn(100, [...networks, named("ridge", 1, { readsOrder: true }), bad]);
+    const { discarded } = await tryIn(100, [...networks, named("ridge", 1, { reads: "sequence" }), bad]);
     expect(order).toEqual(["ridge 1", "sequence 1"]);
     expect(discarded).toMatchObject([{ method: "set", outcome: "left_out" }]);
   });
   test("are tried if no closed form reads histories as they do, and if they are the live version", async () => {
-    await tryIn(100, [network("sequence", 2, { readsOrder: true }), named("items", 1)]);
+    await tryIn(100, [network("sequence", 2, { reads: "sequence" }), named("items", 1)]);
     expect(order).toEqual(["items 1", "sequence 1"]);
     order = [];
     const methods = [
       network("set", 1),
-      named("ridge", 1, { readsOrder: true }),
+      named("ridge", 1, { reads: "sequence" }),
       { ...named("items", 1), ...unpopularFirst },
     ];
     await tryIn(100, methods, { live: { method: "set", params: { lambda: 1 } } });
     expect(order).toEqual(["ridge 1", "set 1"]);
+  });
+  test("come before closed forms of a kind that two others have shown to be far from the best, which get half of the rest", async () => {
+    const bad = [1, 2, 5].map((seconds) => ({ ...named(`items ${seconds}`, seconds), ...unpopularFirst }));
+    const better = [network("network", 20, { reads: "sequence" }), named("ridge", 3, { reads: "sequence" })];
+    const stopped: number[] = [];
+    const last = bad[2]!;
+    const fit: Method["fit"] = async (data, params, context) => {
+      stopped.push(context.secondsMax, order.length);
+      return await last.fit(data, params, context);
+    };
+    const { tried } = await tryIn(100, [...bad.with(2, { ...last, fit }), ...better]);
+    expect(order).toEqual(["ridge 1", "network 1"]);
+    expect(stopped).toEqual([0.45 * (100 - now) * 0.5, 2]);
+    expect(tried).toHaveLength(5);
+  });
+  test("come after a closed form that reads sessions, whatever those rank like that read sequences", async () => {
+    const bad = [1, 2].map((seconds) => ({
+      ...named(`ridge ${seconds}`, seconds, { reads: "sequence" }),
+      ...unpopularFirst,
+    }));
+    await tryIn(100, [...bad, named("items", 1), network("network", 2), named("walk", 3, { reads: "session" })]);
+    expect(order).toEqual(["items 1", "walk 1", "network 1"]);
   });
   test("within the budget are never stopped, and on a machine half as fast the same models are tried and rank best", async () => {
     const triedWith = async (slowness: number) => {
