@@ -3,7 +3,7 @@ import { AS_SET, type LinearTerm, SET_HISTORY_MAX } from "./linear/linear-model.
 import { type FitContext, type Method, reportProgress } from "./model.ts";
 import type { Matrix } from "./numerics/linear-algebra/matrix.ts";
 import { type CoOccurrence, coOccurrence, forEachRow, pairsOf } from "./statistics/co-occurrence.ts";
-import { divisors, graphEigen, graphFactors, rankFor } from "./statistics/graph-vectors.ts";
+import { divisors, graphEigen, graphFactors, graphVectorSeconds, rankFor } from "./statistics/graph-vectors.ts";
 import { distinctItems, type Histories, positiveHistories, timesChosen } from "./statistics/histories.ts";
 import type { RowSum } from "./weights/row-sum.ts";
 import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
@@ -45,7 +45,7 @@ export const graphFilter: Method<GraphFilterParams> = {
   cost(data, { rank, kept = ROW_MAX }) {
     const { itemCount, items } = data;
     const isDense = isQuickerDense(data);
-    const finding = isDense ? 1e-10 * itemCount ** 2 * rank : 8e-8 * items.length * rank;
+    const finding = isDense ? 1.5e-9 * itemCount ** 2 * rank : graphVectorSeconds(data, rank);
     const pairs = pairsOf(data, SET_HISTORY_MAX);
     const neighbours = Math.min(itemCount * Math.min(itemCount, kept), pairs);
     const whole = isDense ? 4 * itemCount ** 2 : 0;

@@ -54,7 +54,7 @@ export const pooledHistory: Method<PooledHistoryParams> = {
     return {
       seconds:
         3 +
-        graphVectorSeconds(data.items.length, width) +
+        graphVectorSeconds(data, width) +
         (epochs * (rowsPerEpoch * perRow + 2000 * width * data.items.length)) / FLOPS,
       memoryMb:
         250 +

@@ -51,8 +51,7 @@ export const sasrec: Method<SasrecParams> = {
     const parameterCount = width * (vectorCount(data, params) + blocks * MATRICES_PER_BLOCK * width);
     const rivals = rivalCount(data.itemCount, params);
     return {
-      seconds:
-        5 + graphVectorSeconds(isDense(data) ? 0 : data.items.length, width) + epochs * secondsPerEpoch(data, params),
+      seconds: 5 + (isDense(data) ? 0 : graphVectorSeconds(data, width)) + epochs * secondsPerEpoch(data, params),
       memoryMb:
         250 + threadsMb(data.items.length) + (4 * (CELLS_MAX * (4 * rivals + 140 * width) + 8 * parameterCount)) / 1e6,
     };

@@ -2,7 +2,7 @@ import { fittedLinear } from "./linear/linear-export.ts";
 import { AS_SET, SET_HISTORY_MAX } from "./linear/linear-model.ts";
 import type { Method, TrainingData } from "./model.ts";
 import { type CoOccurrence, coOccurrence } from "./statistics/co-occurrence.ts";
-import { divisors, graphEigen, graphFactors, rankFor } from "./statistics/graph-vectors.ts";
+import { divisors, graphEigen, graphFactors, graphVectorSeconds, rankFor } from "./statistics/graph-vectors.ts";
 import { between, distinctItems, positiveHistories, sparsity } from "./statistics/histories.ts";
 import type { HopWeights } from "./weights/weight-matrix.ts";
 
@@ -52,9 +52,9 @@ export const sharpenedFilter: Method<SharpenedFilterParams> = {
     const settings = { ...SHARPENED_ONLY, rank: rankFor(data), smooth, targetExponent };
     return [settings, plateauFilter(data), { ...settings, smooth: smooth + 0.1 }];
   },
-  cost: ({ items, itemCount }, { rank }) => ({
-    seconds: 0.1 + 2e-7 * items.length * rank,
-    memoryMb: 100 + (16 * itemCount * rank + 48 * items.length) / 1e6,
+  cost: (data, { rank }) => ({
+    seconds: 0.1 + graphVectorSeconds(data, rank),
+    memoryMb: 100 + (16 * data.itemCount * rank + 48 * data.items.length) / 1e6,
   }),
   async fit(data, params, context) {
     const { userExponent, itemExponent, sharpen, rank, smooth = 0, plateau = 0, targetExponent = 0 } = params;

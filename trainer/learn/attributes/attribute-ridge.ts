@@ -57,13 +57,14 @@ export function attributeCost(
   const more = vectors ? vectorFeatureCount(itemAttributes) : 0;
   const featureCount = describedItems(itemAttributes, itemCount).featureCount + more;
   const counting = 3e-9 * ((items.length / Math.max(1, userCount)) * items.length);
+  const products = (targetCount * itemCount * (featureCount + 600)) / 3e10; // 600: keeping the strongest of each row
   const bytes =
     4 * featureCount * (targetCount + SOURCES_PER_BLOCK + 3 * featureCount) +
     4 * targetCount * SOURCES_PER_BLOCK +
     itemCount * (800 + 8 * Math.min(neighbours, targetCount)) +
     24 * items.length;
   return {
-    seconds: 0.2 + counting + (targetCount * featureCount * itemCount) / 3e10 + featureCount ** 3 / 2.5e10,
+    seconds: 0.2 + counting + products + featureCount ** 3 / 2.5e10,
     memoryMb: 100 + bytes / 1e6 + itemAttributes.length,
   };
 }
