@@ -8,14 +8,15 @@ import { obstacle, type SelectState, tryCandidate } from "./select-state.ts";
 /**
  * The methods with their rule for cold items (items that nobody has chosen yet): one place in ten of every list, or one in fifty where
  * that is reliably better on the validation part. In an old catalog, items that nobody has chosen are items that nobody wants. The cheapest
- * method decides for all methods; it is fitted once for both ways.
+ * method decides for all methods; it is fitted once for both ways. Stand-ins may not be needed later, so none decides.
  */
 export async function withColdPlaces(state: SelectState): Promise<SelectState["methods"]> {
   const { methods, context, validation, secondsLeft } = state;
   const { train } = validation;
   if (coldItems(train).length === 0) return methods;
   const candidates = Object.values(methods).flatMap((method) => {
-    const params = method.warm && method.grid(train)[0];
+    const isStandIn = (method.standsInFor?.(train) ?? []).length > 0;
+    const params = method.warm && !isStandIn ? method.grid(train)[0] : undefined;
     return params ? [{ method, params, seconds: method.cost(train, params).seconds }] : [];
   });
   const cheapest = candidates.sort((a, b) => a.seconds - b.seconds)[0];

@@ -51,6 +51,11 @@ test("where they cost nothing, they come as usual", async () => {
   expect(await gridAfter(placing((every) => every === undefined))).toEqual([{ lambda: 1 }]);
   expect(fits).toEqual([undefined, COLD_EVERY_RARE]);
 });
+test("methods that stand in for others do not decide", async () => {
+  const method = placing((every) => every === COLD_EVERY_RARE);
+  expect(await gridAfter({ ...method, standsInFor: () => ["other"] })).toEqual([{ lambda: 1 }]);
+  expect(fits).toEqual([]);
+});
 test("without cold items nothing is tried", async () => {
   expect(
     await gridAfter(
