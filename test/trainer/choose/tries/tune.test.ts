@@ -53,9 +53,25 @@ test("with little time most are tried on a third of the users, and the best of t
   expect(discarded.some(({ reason }) => reason.includes("after fitting on 33 % of the users"))).toBe(true);
 });
 test("without time for one, nothing more is tried", async () => {
-  const { best, discarded } = await tuned([placing("a", [3, 0, 1])], 33);
+  const { best, discarded } = await tuned([placing("a", [3, 0, 1])], 28); // 9 s for settings of 10 s
   expect([best, fittedOn]).toEqual([[3], []]);
   expect(discarded.map(({ outcome }) => outcome)).toEqual(["left_out", "left_out"]);
+});
+test("where fewer users cost as much, as many settings as possible are tried on all", async () => {
+  const items = { cost: () => ({ seconds: 10, memoryMb: 1 }) };
+  const { best, discarded } = await tuned([placing("a", [3, 4, 0, 1], items)], 55); // 22 s for settings of 10 s
+  expect(fittedOn).toEqual([rowsOfAll, rowsOfAll]);
+  expect(best[0]).toBe(0);
+  expect(discarded.find(({ outcome }) => outcome === "left_out")!.params).toEqual({ place: 1 });
+});
+test("methods that take less come first, and leave what they do not need to the others", async () => {
+  const quick = placing("quick", [0, 1], { cost: () => ({ seconds: 0.1, memoryMb: 1 }) });
+  const fit: Method["fit"] = async (...given) => {
+    now -= 9.9;
+    return await quick.fit(...given);
+  };
+  await tuned([placing("dear", [0, 1, 2]), { ...quick, fit }], 40); // 15 s for settings of .1 and 10 s
+  expect(fittedOn).toHaveLength(1 + 1);
 });
 test("networks share the time for tuning evenly", async () => {
   const given: number[] = [];
