@@ -89,9 +89,9 @@ export function fittedParts(train: TrainingData, { clock, threads }: Pace, memor
     if (fillsItsTime) return networkPace;
     const all = [...taken.values()];
     const seconds = all.reduce((sum, one) => sum + one.seconds, 0);
-    const ofAll = Math.max(1, updated(1, { seconds, predicted: all.reduce((sum, one) => sum + one.predicted, 0) }));
+    const ofAll = Math.max(1, paceAfter(1, { seconds, predicted: all.reduce((sum, one) => sum + one.predicted, 0) }));
     const own = taken.get(name);
-    return own && own.seconds >= OWN_SECONDS_MIN ? updated(ofAll, own) : ofAll;
+    return own && own.seconds >= OWN_SECONDS_MIN ? paceAfter(ofAll, own) : ofAll;
   };
 
   const predicted = ({ method, params }: Candidate, data: TrainingData) =>
@@ -135,7 +135,8 @@ export function separateParts({ method, params: { coldEvery: _, ...params } }: C
   });
 }
 
-const updated = (pace: number, { seconds, predicted }: { readonly seconds: number; readonly predicted: number }) =>
+/** The pace that was known before, with what fits took since. */
+const paceAfter = (pace: number, { seconds, predicted }: { readonly seconds: number; readonly predicted: number }) =>
   (PRIOR_SECONDS * pace + seconds) / (PRIOR_SECONDS + predicted);
 
 const keyOf = (method: Method, params: Params) =>
