@@ -1,7 +1,7 @@
 import { POPULARITY } from "../../../shared/manifest.ts";
 import { methodNamed } from "../../learn/blends.ts";
 import type { TrainingData } from "../../learn/model.ts";
-import { type Candidate, choiceOf, isSameChoice } from "./candidate.ts";
+import { type Candidate, type Choice, choiceOf, isSameChoice } from "./candidate.ts";
 import { leftOut } from "./discarded.ts";
 import { separateParts } from "./fitted-parts.ts";
 import {
@@ -34,15 +34,17 @@ export async function tryFirstGuesses(state: SelectState): Promise<void> {
   const part = (i: number) => ({ ...state, context: scaled(state.context, i / PARTS, (i + 1) / PARTS) });
   const networks = grids.filter(([best]) => isNetwork(best!));
   const closedForms = grids.filter((grid) => !networks.includes(grid));
-  const far = await tryClosedForms(part(0), closedForms, 2);
+  const bestGuesses = grids.map(([best]) => choiceOf(best!));
+  const isFar = (candidate: Candidate) => isOfFarKind(candidate, state, bestGuesses);
+  const far = await tryClosedForms(part(0), closedForms, isFar);
   const kinds = [...KINDS].sort((a, b) => valueOfKind(state, b) - valueOfKind(state, a));
   for (const [k, kind] of kinds.entries()) {
     const own = networks.filter(([best]) => kindOf(best!) === kind);
-    for (const [best] of await tryCheapestFirst(part(1 + k), own, 1)) discarded.push(leftOut(best!, FAR_KIND));
+    for (const [best] of await tryCheapestFirst(part(1 + k), own, isFar)) discarded.push(leftOut(best!, FAR_KIND));
   }
   const spared = state.secondsLeft() / 2;
   const secondsLeft = () => Math.max(0, state.secondsLeft() - spared);
-  await tryClosedForms({ ...part(1 + KINDS.length), secondsLeft }, far);
+  await tryClosedForms({ ...part(1 + KINDS.length), secondsLeft }, far, () => false);
   if (state.tried.length === 0) await tryLate(state, grids.flat());
 }
 
@@ -50,19 +52,21 @@ export async function tryFirstGuesses(state: SelectState): Promise<void> {
 const namesInFor = ({ method, params }: Candidate, { live, validation }: SelectState): readonly string[] =>
   isSameChoice({ method: method.name, params }, live) ? [] : (method.standsInFor?.(validation.train) ?? []);
 
+type PassedOver = (candidate: Candidate) => boolean;
+
 /** As `tryCheapestFirst`, with stand-ins after all others, where they are needed. */
-async function tryClosedForms(state: SelectState, grids: readonly Candidate[][], trialsMin?: number) {
+async function tryClosedForms(state: SelectState, grids: readonly Candidate[][], isPassedOver: PassedOver) {
   const isTried = (name: string) => state.tried.some(({ method }) => method.name === name);
   const standIns = grids.filter(([best]) => namesInFor(best!, state).length > 0);
   const others = grids.filter((grid) => !standIns.includes(grid));
-  const passedOver = await tryCheapestFirst(state, others, trialsMin);
+  const passedOver = await tryCheapestFirst(state, others, isPassedOver);
   const needed: Candidate[][] = [];
   for (const grid of standIns) {
     const name = namesInFor(grid[0]!, state).find(isTried);
     if (name === undefined) needed.push(grid);
     else state.discarded.push(leftOut(grid[0]!, `left out: it stands in for ${name}, which was tried`));
   }
-  return [...passedOver, ...(await tryCheapestFirst(state, needed, trialsMin))];
+  return [...passedOver, ...(await tryCheapestFirst(state, needed, isPassedOver))];
 }
 
 const FAR_KIND = "left out: closed forms that read histories in the same way are far from the best";
@@ -84,11 +88,16 @@ function valueOfKind(state: SelectState, kind: (typeof KINDS)[number]): number {
   return best ? meanOf(best.evaluation, state.metric) : Number.POSITIVE_INFINITY;
 }
 
-/** Whether so many trials of the same kind rank far below the best. The live version is tried in any case. */
-function isOfFarKind(state: SelectState, candidate: Candidate, trialsMin: number): boolean {
+/**
+ * Whether trials of the same kind rank far below the best. A closed form needs two to show it, one of them a best guess: cheaper settings
+ * may rank far below it. The live version is tried in any case.
+ */
+function isOfFarKind(candidate: Candidate, state: SelectState, bestGuesses: readonly Choice[]): boolean {
   const kind = kindOf(candidate);
-  if (trialsOf(state, kind).length < trialsMin || isSameChoice(choiceOf(candidate), state.live)) return false;
-  return !isNear(state, valueOfKind(state, kind));
+  if (isNear(state, valueOfKind(state, kind)) || isSameChoice(choiceOf(candidate), state.live)) return false;
+  const trials = trialsOf(state, kind).map(choiceOf);
+  const isBestGuess = (choice: Choice) => bestGuesses.some((best) => isSameChoice(best, choice));
+  return isNetwork(candidate) || (trials.length > 1 && trials.some(isBestGuess));
 }
 
 /**
@@ -97,20 +106,19 @@ function isOfFarKind(state: SelectState, candidate: Candidate, trialsMin: number
  * Once not all are expected to fit, the cheapest settings of all methods come first, so that every kind of model is tried:
  * on data with an order, a cheap sequential model beats every model that ignores the order.
  *
- * @param trialsMin How many trials of a kind can show that it is far from the best. Then what is left of it is passed over.
  * @returns What was passed over.
  */
 async function tryCheapestFirst(
   state: SelectState,
   grids: readonly Candidate[][],
-  trialsMin = Number.POSITIVE_INFINITY,
+  isPassedOver: PassedOver,
 ): Promise<readonly Candidate[][]> {
   const { validation, context, secondsLeft } = state;
   const { train } = validation;
   const [waiting, passedOver] = [new Set(grids), new Set<Candidate[]>()];
   let [isShort, done] = [false, 0];
   while (true) {
-    for (const grid of waiting) if (isOfFarKind(state, grid[0]!, trialsMin)) passedOver.add(grid);
+    for (const grid of waiting) if (isPassedOver(grid[0]!)) passedOver.add(grid);
     for (const grid of passedOver) waiting.delete(grid);
     if (waiting.size === 0) return [...passedOver];
     if (!isShort && secondsOfAll(state, waiting) > secondsLeft()) {

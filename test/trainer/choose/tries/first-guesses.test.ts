@@ -280,6 +280,18 @@ describe("networks", () => {
     expect(stopped).toEqual([0.45 * (100 - now) * 0.5, 2]);
     expect(tried).toHaveLength(5);
   });
+  test("come after the best guess of a kind whose cheaper settings rank far below the best", async () => {
+    const goodAt1 = (name: string): Method => {
+      const good = named(name, ({ lambda }) => (lambda === 3 ? 1 : 20), { reads: "sequence" });
+      const fit: Method["fit"] = async (data, params, context) => {
+        const model = await good.fit(data, params, context);
+        return params.lambda === 1 ? model : await unpopularFirst.fit!(data, params, context);
+      };
+      return { ...good, fit };
+    };
+    await tryIn(45, [goodAt1("ridge"), goodAt1("local"), named("items", 5), network("network", 2)]);
+    expect(order.slice(0, 4)).toEqual(["ridge 3", "items 1", "local 3", "ridge 1"]);
+  });
   test("come after a closed form that reads sessions, whatever those rank like that read sequences", async () => {
     const bad = [1, 2].map((seconds) => ({
       ...named(`ridge ${seconds}`, seconds, { reads: "sequence" }),
