@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePort } from "../../trainer/local/free-port.ts";
 import { bundleWorker } from "../../trainer/serve/worker-bundle.ts";
 import { endService, type StartedService, startCommand } from "../fixtures/started-service.ts";
+import { putDatabase } from "../fixtures/trainer-state.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const DOCKERFILE = readFileSync(join(ROOT, "trainer/Dockerfile"), "utf8");
@@ -50,6 +51,7 @@ test("the image's command starts the service with its packages alone", async () 
   for (const part of ["shared", "trainer"]) await cp(join(ROOT, part), join(app, part), { recursive: true });
   await cp(join(ROOT, "package.json"), join(app, "package.json"));
   await bundleWorker(join(folder, "bundle"));
+  await putDatabase(join(folder, "state/trainer"));
   const [, entry] = [...DOCKERFILE.matchAll(/^ENTRYPOINT (\[.*\])$/gm)].map(
     ([, json]) => JSON.parse(json!) as string[],
   );

@@ -5,6 +5,7 @@ import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { freePort } from "../../trainer/local/free-port.ts";
 import { endService, isAlive, type StartedService, startCommand } from "../fixtures/started-service.ts";
+import { putDatabase } from "../fixtures/trainer-state.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 let folder: string;
@@ -99,6 +100,8 @@ test("a service keeps what it has answered over kill -9, and over a backup into 
   const quick = { ...settings, workers: 2, environment: { SHORTLIST_FIT_SECONDS: 1, SHORTLIST_IGNORE_GATE: 1 } };
   await writeFile(join(dir("one"), "settings.json"), JSON.stringify(quick));
   expect((await stat(join(dir("one"), "settings.json"))).mode & 0o077).toBe(0);
+
+  await putDatabase(join(dir("one"), "trainer"));
 
   await serve("one");
   const key = await keyOf("one");

@@ -6,11 +6,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ExperimentReport } from "../../shared/experiment/report.ts";
 import { writeDemoShop } from "../../trainer/local/demo-shop.ts";
 import { endService, type StartedService, startService } from "../fixtures/started-service.ts";
+import { putDatabase } from "../fixtures/trainer-state.ts";
 
 let state: string;
 let service: StartedService;
 beforeAll(async () => {
   state = await mkdtemp(join(tmpdir(), "start-simulated-"));
+  await putDatabase(join(state, "trainer"));
   await writeDemoShop(join(state, "data/demo-shop"), { users: 1000, items: 300 }); // small, so that both trainings are quick
   service = startService(["--simulate", "--state", state], { SHORTLIST_FIT_SECONDS: "1", SHORTLIST_IGNORE_GATE: "1" });
 });

@@ -39,7 +39,7 @@ export type StagingOptions = {
  * DuckDB's own advice is 125 MB for each thread. With 61 MB, two threads ran out of memory while they merged ten million sorted rows of
  * records, and one did not.
  */
-const THREAD_MB = 125;
+export const THREAD_MB = 125;
 
 /** Opens an empty database in a new folder below `workDirectory`. DuckDB spills into the same folder. */
 export async function openStaging(options: StagingOptions): Promise<Staging> {

@@ -24,6 +24,15 @@ test("where a sample can be prepared, as many are taken whole as leave room for 
   expect(interactionsBesideFits(Number.POSITIVE_INFINITY, row("Binary"))).toBe(Number.POSITIVE_INFINITY);
 });
 
+test("staging takes its part of a small memory, and of a large one what its threads need", () => {
+  const taken = [1000, 4096, 20_000].map((mb) => [stagingMb(mb, 2), stagingMb(mb, 8)]);
+  expect(taken).toEqual([
+    [300, 300],
+    [600, 1000],
+    [600, 1000],
+  ]);
+});
+
 test("the interactions that fit use their part of the memory, and one more does not fit", () =>
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 1e6 }), fc.constantFrom("Binary" as const, "Rating" as const), (mb, type) => {
