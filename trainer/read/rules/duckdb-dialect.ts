@@ -92,21 +92,26 @@ function textRule(column: string, format?: string): TimeRule {
 }
 
 /**
- * The timestamp of an ISO 8601 text. DuckDB's cast reads most forms. Basic forms, a comma before the fraction, and minutes before a zone
- * are rewritten for it. It would also read 01/10/25 as a day of the year 1, so the year must have four digits.
+ * The timestamp of an ISO 8601 text. DuckDB's cast reads most forms. Basic forms, a comma before the fraction, minutes before a zone and
+ * a blank before an offset are rewritten for it. It would also read 01/10/25 as a day of the year 1, so the year must have four digits.
+ * After a blank it would look for an offset or PM among the names of time zones, which takes a quarter of a millisecond.
  */
 function isoTime(text: string): string {
   const extended = [
+    [" ([+-]\\d{2})", "\\1"],
     ["^(\\d{4})(\\d{2})(\\d{2})([T ]|$)", "\\1-\\2-\\3\\4"],
     ["([T ]\\d{2})(\\d{2})(\\d{2})?", "\\1:\\2:\\3"],
     [":(Z|[+-]|$)", "\\1"], // of basic minutes
-    ["([T ]\\d{2}:\\d{2})( ?Z| ?[+-])", "\\1:00\\2"],
+    ["([T ]\\d{2}:\\d{2})( ?Z|[+-])", "\\1:00\\2"],
     ["(:\\d{2}),(\\d)", "\\1.\\2"],
   ].reduce((sql, [pattern, replacement]) => `regexp_replace(${sql}, '${pattern}', '${replacement}')`, text);
   const cast = (sql: string) => `TRY_CAST(${sql} AS TIMESTAMPTZ)`;
-  return `CASE WHEN regexp_matches(${text}, '^\\d{4}') THEN coalesce(${cast(text)}, ${cast(extended)})
+  return `CASE WHEN regexp_full_match(${text}, '${DAY_AND_CLOCK}( ${ZONE})?') THEN coalesce(${cast(text)}, ${cast(extended)})
+    WHEN regexp_full_match(${text}, '${DAY_AND_CLOCK} [+-]\\d{2}(:?\\d{2})?') THEN ${cast(extended)}
     WHEN ${text} IN ('infinity', '-infinity') THEN ${cast(text)} END`;
 }
+const DAY_AND_CLOCK = "\\d{4}[^ T]*([T ] *[^ ]*)?";
+const ZONE = "((?i:Z|UTC|GMT)|[A-Z](ST|ET)|[A-Z][A-Za-z]+/[A-Za-z_/+-]+)";
 
 const ofTimestamp = (timestamp: string, from = "TIMESTAMPTZ '-infinity'") =>
   `CASE WHEN isfinite(${timestamp}) AND ${timestamp} >= ${from} THEN CAST(floor(epoch(${timestamp})) AS BIGINT) END`;
