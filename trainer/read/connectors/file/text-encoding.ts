@@ -69,6 +69,9 @@ export async function asUtf8(opened: readonly OpenFile[], settings: ConnectorSet
   }
 }
 
+/** The first bytes of a ZIP archive, which an Excel workbook is, too. */
+const ZIP = Buffer.from("PK\u0003\u0004");
+
 type Extent = Parameters<typeof textPieces>[1];
 
 /** The encoding of a file that is not UTF-8, and what to say of one that is. */
@@ -81,6 +84,10 @@ async function lookInto(file: OpenFile, extent: Extent) {
   for await (const text of textPieces(file, extent)) {
     if (isFirst && text[0] === 0xff && text[1] === 0xfe) return { encoding: "utf-16le", notes } as const;
     if (isFirst && text[0] === 0xfe && text[1] === 0xff) return { encoding: "utf-16be", notes } as const;
+    if (isFirst && text.subarray(0, ZIP.length).equals(ZIP)) {
+      const message = `${JSON.stringify(file.shownAs)} is a ZIP archive or an Excel workbook: unpack it, or save its table as CSV`;
+      throw sourceError({ code: "file_malformed", message });
+    }
     if (isFirst && text.subarray(0, text.indexOf(NEWLINE) + 1 || text.length).includes(0)) {
       const message = `${JSON.stringify(file.shownAs)} is not a text file: its first line has NUL characters; expected UTF-8 or UTF-16 with its mark`;
       throw sourceError({ code: "file_malformed", message });
