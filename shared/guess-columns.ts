@@ -26,27 +26,29 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     "user_id user uid userid user_key user_code user_number user_no user_hash user_idx user_index user_uuid user_guid",
     "visitor_id visitor visitorid fullvisitorid full_visitor_id customer_id customer customerid cust_id client_id client clientid",
     "account_id account member_id member buyer_id buyer shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
-    "viewer_id listener_id reader_id player_id person_id profile_id msno household_id",
+    "viewer_id listener_id reader_id player_id person_id profile_id msno household_id user_pseudo_id distinct_id",
+    "kunde kunden_id kundennummer kunden_nr benutzer nutzer utilisateur usuario cliente utente",
+    "customer_email user_email buyer_email billing_email email e_mail email_address",
   ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u")),
   item: words(
     "item_id item iid itemid item_key item_code item_number item_no item_idx item_index item_uuid product_id product productid",
-    "prod_id sku sku_id stock_code stockcode article_id article articleid asin parent_asin movie_id movie movieid film_id film",
+    "prod_id sku sku_id lineitem_sku variant_sku stock_code stockcode article_id article articleid asin parent_asin movie_id movie movieid film_id film",
     "track_id track song_id song artist_id artist album_id video_id video show_id book_id book isbn game_id game app_id appid",
     "anime_id recipe_id restaurant_id business_id venue_id poi_id location_id place_id listing_id property_id hotel_id job_id",
     "course_id news_id post_id page_id content_id document_id doc_id ad_id offer_id story_id variant_id title_id gmap_id",
-    "entity_id object_id i",
+    "entity_id object_id artikel artikel_id artikelnummer artikel_nr produkt produit producto produto prodotto i",
   ),
   time: words(
     "created_at timestamp event_time event_timestamp ts time datetime date_time date event_date interaction_time",
     "created created_time creation_time created_on time_stamp unix_timestamp unix_time epoch occurred_at happened_at",
     "purchased_at purchase_date purchase_time ordered_at order_date order_time invoice_date review_time reviewed_at unix_review_time",
     "viewed_at view_time clicked_at click_time watched_at watch_time played_at listened_at rated_at rating_timestamp rating_date",
-    "updated_at last_updated server_time event_at day t",
+    "updated_at last_updated server_time event_at when day t",
   ),
   label: words(
     "label liked like is_liked positive is_positive target clicked is_clicked is_click click purchased is_purchased is_purchase",
     "converted is_converted bought is_relevant relevant favorite is_favorite rating ratings stars star_rating overall",
-    "user_rating rating_score review_rating review_score score",
+    "user_rating item_rating product_rating book_rating movie_rating rating_score review_rating review_score score",
   ),
 };
 
@@ -91,14 +93,22 @@ export function guessColumns(
     return other ? [`The column ${JSON.stringify(name)} is given for the ${other[0]} and for the ${role}`] : [];
   });
   if (twice.length > 0) return { kind: "unclear", reasons: twice };
-  const free = new Set(columnNames.filter((name) => !Object.values(given).includes(name)));
-  const areTimes = (column: string) => {
-    const values = sample.map((row) => row[column]).filter((value) => value !== null && value !== "");
-    return values.length > 0 && values.filter(looksLikeTime).length * 2 > values.length;
+  const isObject = (name: string) => sample.some((row) => typeof row[name] === "object" && row[name] !== null);
+  const free = new Set(columnNames.filter((name) => !Object.values(given).includes(name) && !isObject(name)));
+  const valuesOf = (column: string) =>
+    sample.map((row) => row[column]).filter((value) => value !== null && value !== undefined && value !== "");
+  const are = (looksRight: (value: unknown) => boolean) => (column: string) => {
+    const values = valuesOf(column);
+    return values.length > 0 && values.filter(looksRight).length * 2 > values.length;
   };
+  const areTimes = are(looksLikeTime);
+  const areDates = are((value) => looksLikeTime(value) && !isNumber(value));
   const guess = (role: Role): string | undefined => {
-    const readable = role === "time" ? bestOf(NAMES.time, [...free].filter(areTimes)) : undefined;
-    const found = given[role] ?? readable ?? bestOf(NAMES[role], [...free]);
+    const columns = [...free];
+    const readable = role === "time" ? bestOf(NAMES.time, columns.filter(areTimes)) : undefined;
+    const byValues = () =>
+      role === "time" ? likelyTime(columns.filter(areTimes), columns.filter(areDates)) : undefined;
+    const found = given[role] ?? readable ?? bestOf(NAMES[role], columns) ?? byValues();
     if (found !== undefined) free.delete(found);
     return found;
   };
@@ -111,6 +121,31 @@ export function guessColumns(
   const missing = [...(user === undefined ? ["user"] : []), ...(item === undefined ? ["item"] : [])];
   const reasons = missing.map((role) => `No column looks like the ${role}'s id: name it with --${role}-column`);
   return { kind: "unclear", reasons: [...reasons, listed(columnNames)] };
+}
+
+/** Times of a person or an item, not of what a person did with an item. */
+const OTHER_TIMES = /birth|born|signup|sign_up|regist|joined|releas|publish|expir|deliver/;
+const TIME_ENDING = /(^|_)(date|time|at|on|ts|dt|timestamp|datetime)$/;
+const isNumber = (value: unknown) => typeof value !== "string" || /^\s*-?[\d.]+\s*$/.test(value);
+
+/** A column of times whose name ends like one, else the only column of dates: ids and prices may look like numbers of seconds. */
+function likelyTime(times: readonly string[], dates: readonly string[]): string | undefined {
+  const isOwn = (column: string) => !OTHER_TIMES.test(plainName(column));
+  const ownDates = dates.filter(isOwn);
+  return (
+    times.filter(isOwn).find((column) => TIME_ENDING.test(plainName(column))) ??
+    (ownDates.length === 1 ? ownDates[0] : undefined)
+  );
+}
+
+/** The column of ids of a table of users or items: the name that it has in the interactions, else that name written otherwise, or `id`. */
+export function guessIdColumn(name: string, columnNames: readonly string[]): string | undefined {
+  const bare = (column: string) => plainName(column).replaceAll("_", "");
+  return (
+    columnNames.find((column) => column === name) ??
+    columnNames.find((column) => bare(column) === bare(name)) ??
+    columnNames.find((column) => bare(column) === "id")
+  );
 }
 
 /** Names that the reader gives to the columns of a file without a header. */
@@ -128,7 +163,8 @@ function withPositions(given: GivenColumns, columnNames: readonly string[]): Giv
 function withoutHeader(sample: readonly Readonly<Record<string, unknown>>[]): string {
   const values = Object.values(sample[0] ?? {}).map((value) => value ?? "");
   const time = values.findIndex(looksLikeTime) + 1;
-  const flags = `--user-column 1 --item-column 2${time > 0 ? ` --time-column ${time}` : ""}`;
+  const [user, item] = [1, 2, 3].filter((position) => position !== time);
+  const flags = `--user-column ${user} --item-column ${item}${time > 0 ? ` --time-column ${time}` : ""}`;
   const row = values.slice(0, 10).map(String).join(", ").slice(0, 200);
   return `The first line looks like data, not like names of columns (${row}): say which is which by position, such as ${flags}`;
 }

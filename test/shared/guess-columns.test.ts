@@ -1,5 +1,11 @@
-import { expect, test } from "vitest";
-import { guessColumns, guessEventColumn, guessQuantityColumn, guessSessionColumn } from "../../shared/guess-columns.ts";
+import { describe, expect, test } from "vitest";
+import {
+  guessColumns,
+  guessEventColumn,
+  guessIdColumn,
+  guessQuantityColumn,
+  guessSessionColumn,
+} from "../../shared/guess-columns.ts";
 
 const guessed = (user: string, item: string, time: string | null, label: string | null) => ({
   kind: "guessed",
@@ -24,7 +30,40 @@ test.each([
   [["Customer Id", "Product Id"], guessed("Customer Id", "Product Id", null, null)],
   [["shop_user_id", "shop_item_id", "order_date"], guessed("shop_user_id", "shop_item_id", "order_date", null)],
   [["u", "i", "t"], guessed("u", "i", "t", null)],
+  [["Name", "Email", "Created at", "Lineitem sku"], guessed("Email", "Lineitem sku", "Created at", null)], // Shopify
+  [["User-ID", "ISBN", "Book-Rating"], guessed("User-ID", "ISBN", null, "Book-Rating")],
+  [["Kunde", "Artikel"], guessed("Kunde", "Artikel", null, null)],
 ])("%j", (columns, expected) => expect(guessColumns(columns)).toEqual(expected));
+
+describe("a time without a common name", () => {
+  const timeOf = (values: Record<string, unknown>) => {
+    const row = { user_id: "u1", item_id: "i1", ...values };
+    const guess = guessColumns(Object.keys(row), {}, [row]);
+    return guess.kind === "guessed" ? guess.time : guess;
+  };
+  test.each<[string, Record<string, unknown>, string | null]>([
+    ["its name ends like a time", { visit_date: "11/24/1997" }, "visit_date"],
+    ["the same, and its values are numbers", { PURCHASE_TS: 874_724_710 }, "PURCHASE_TS"],
+    ["the first of several", { approved_at: "2024-01-02", shipped_at: "2024-01-03" }, "approved_at"],
+    ["it is the only column of dates", { Datum: "24.11.1997 03:05" }, "Datum"],
+    ["numbers of another meaning", { barcode: 4_006_381_333_931 }, null],
+    ["two columns of dates", { a: "2024-01-02", b: "2024-01-03" }, null],
+    ["times of a person and of an item", { birth_date: "1990-01-02", release_date: "1997-03-04" }, null],
+    ["a name like a time, and other values", { flight_time: "long" }, null],
+  ])("%s", (_, values, expected) => expect(timeOf(values)).toBe(expected));
+});
+
+test("objects are no ids", () =>
+  expect(
+    guessColumns(["user", "visitor_id", "item_id"], {}, [{ user: { id: 1 }, visitor_id: "a", item_id: "i" }]),
+  ).toEqual(guessed("visitor_id", "item_id", null, null)));
+
+test("the ids of a table of items are in the column of the same name, or of nearly the same, or in id", () => {
+  expect(guessIdColumn("itemid", ["item_id", "itemid"])).toBe("itemid");
+  expect(guessIdColumn("movieId", ["id", "Movie_ID"])).toBe("Movie_ID");
+  expect(guessIdColumn("sku", ["name", "_id"])).toBe("_id");
+  expect(guessIdColumn("sku", ["name", "product"])).toBeUndefined();
+});
 
 test("a column that was given is not guessed for another role", () =>
   expect(guessColumns(["user_id", "customer_id", "sku"], { user: "customer_id" })).toEqual(
@@ -66,6 +105,13 @@ test("columns are also given by position, unless a column has the number for a n
   expect(guessColumns(["1", "2"], { user: "2", item: "1" })).toMatchObject({ user: "2", item: "1" });
   expect(guessColumns(["a", "b"], { user: "3" })).toMatchObject({ kind: "unclear" });
 });
+
+test("a time is not proposed for an item", () =>
+  expect(
+    guessColumns(["column0", "column1", "column2"], {}, [{ a: "1", b: "2014-04-07", c: "214536502" }]),
+  ).toMatchObject({
+    reasons: [expect.stringMatching("--user-column 1 --item-column 3 --time-column 2$")],
+  }));
 
 test("columns without names are asked for by position", () =>
   expect(guessColumns(["column0", "column1", "column2"], {}, [{ a: "196", b: "242", c: "881250949" }])).toEqual({

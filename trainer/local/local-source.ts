@@ -1,12 +1,13 @@
 import { basename } from "node:path";
+import { DuckDBStructType } from "@duckdb/node-api";
 import { EventType } from "../../shared/events/event.ts";
-import { guessColumns, guessSessionColumn } from "../../shared/guess-columns.ts";
+import { guessColumns, guessIdColumn, guessSessionColumn } from "../../shared/guess-columns.ts";
 import { type ConnectorConfig, ModelName } from "../../shared/model-spec.ts";
 import { connect } from "../read/connectors/connect.ts";
-import { type Connector, jsonRows } from "../read/connectors/connector.ts";
+import { type Connector, jsonRows, type SourceColumn } from "../read/connectors/connector.ts";
 import { fileSettings } from "../read/connectors/file/file-settings.ts";
 import { isPattern, type LocalTable, localTable } from "../read/connectors/file/local-table.ts";
-import { identifier } from "../read/connectors/sql-text.ts";
+import { identifier, literal } from "../read/connectors/sql-text.ts";
 import { idText } from "../read/rules/id-expression.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { type LabelOfRows, labelOfRows } from "./label-of-rows.ts";
@@ -53,7 +54,7 @@ export async function describeFiles(
 ) {
   const access = { ...given, idColumns: [] as string[] };
   try {
-    const interactions = await tableOf(files.interactions, access);
+    const interactions = await tableOf(files.interactions, access, withFields);
     const items = files.items === null ? null : await tableOf(files.items, access);
     const users = files.users === null ? null : await tableOf(files.users, access);
     const sample = await interactions.query(`SELECT * FROM ${interactions.name} LIMIT ${SAMPLE_ROWS}`);
@@ -90,7 +91,12 @@ export async function describeFiles(
   }
 }
 
-async function tableOf(given: string, { tempDirectory, signal, idColumns }: Access): Promise<Table> {
+/** @param expression The table for SQL, from its name and its columns. */
+async function tableOf(
+  given: string,
+  { tempDirectory, signal, idColumns }: Access,
+  expression: typeof withFields = (name) => name,
+): Promise<Table> {
   const local = await localTable(given).catch((error) => {
     if (error instanceof StageError) throw error;
     throw new LocalError(`There is no file or folder ${given}.`, { cause: error });
@@ -103,7 +109,7 @@ async function tableOf(given: string, { tempDirectory, signal, idColumns }: Acce
   const read = (sql: string) =>
     connected(async (connector) => {
       const source = await connector.read(sql, { signal, limit: SAMPLE_ROWS });
-      return { columns: source.columns.map((column) => column.name), rows: await jsonRows(source) };
+      return { columns: source.columns, rows: await jsonRows(source) };
     });
   const withIds = (sql: string) =>
     connected(async (connector) => {
@@ -112,10 +118,32 @@ async function tableOf(given: string, { tempDirectory, signal, idColumns }: Acce
       const texts = ids.map((column) => [idText(identifier(column.name), column.type), identifier(column.name)]);
       return `(SELECT * REPLACE (${texts.map(([text, id]) => `${text} AS ${id}`).join(", ")}) FROM (\n${sql}\n))`;
     });
-  const name = identifier(local.table);
-  const { columns, rows } = await read(`SELECT * FROM ${name} LIMIT 1`);
-  if (rows.length === 0) throw new LocalError(`${given} has no rows.`);
-  return { ...local, name, columns, query: async (sql) => (await read(sql)).rows, withIds };
+  const table = identifier(local.table);
+  const stored = await read(`SELECT * FROM ${table} LIMIT 1`);
+  if (stored.rows.length === 0) throw new LocalError(`${given} has no rows.`);
+  const name = expression(table, stored.columns);
+  const { columns } = name === table ? stored : await read(`SELECT * FROM ${name} LIMIT 1`);
+  const names = columns.map((column) => column.name);
+  return { ...local, name, columns: names, query: async (sql) => (await read(sql)).rows, withIds };
+}
+
+const FIELDS_MAX = 500;
+
+/** The table with a column for every field of its objects, since events as JSON often have their ids there: `user_id` of `{user: {id}}`. */
+function withFields(table: string, columns: readonly SourceColumn[]): string {
+  const taken = new Set(columns.map(({ name }) => name.toLowerCase()));
+  const fields = columns.flatMap(({ name, type }) => {
+    const found = type instanceof DuckDBStructType ? type.entryNames : [];
+    return found.map((field) => ({
+      name: `${name}_${field}`,
+      sql: `struct_extract(${identifier(name)}, ${literal(field)})`,
+    }));
+  });
+  const added = fields
+    .slice(0, FIELDS_MAX)
+    .filter(({ name }) => !taken.has(name.toLowerCase()) && taken.add(name.toLowerCase()));
+  if (added.length === 0) return table;
+  return `(SELECT *, ${added.map(({ name, sql }) => `${sql} AS ${identifier(name)}`).join(", ")} FROM ${table})`;
 }
 
 type Entity = { readonly id: string; readonly source?: { readonly connector_id: string; readonly query: string } };
@@ -185,9 +213,9 @@ function creationBody(
   };
 }
 
-/** Finds the id column of an attribute table: the same name as in the interactions, else `id`. */
+/** Finds the id column of an attribute table: the name that it has in the interactions, else that name written otherwise, or `id`. */
 function idColumn({ columns }: Table, name: string, role: "user" | "item"): string {
-  const found = columns.find((column) => column === name) ?? columns.find((column) => /^_?id$/i.test(column));
+  const found = guessIdColumn(name, columns);
   if (found !== undefined) return found;
   const listed = columns.map((column) => JSON.stringify(column)).join(", ");
   throw new LocalError(`--${role}s needs a column ${JSON.stringify(name)}, as in --data; its columns are ${listed}.`);

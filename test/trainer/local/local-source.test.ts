@@ -61,6 +61,39 @@ test("the time is the column whose values are times", async () => {
   expect(source.body.schema.interaction.created_at).toBe("unixReviewTime");
 });
 
+test("ids within objects are found", async () => {
+  const rows = ["ann", "bob"].map((id, i) => ({
+    user: { id },
+    properties: { product_id: `p${i}` },
+    sent_at: "2024-01-02",
+  }));
+  const text = rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+  const source = await describeFiles(await given({ "track.jsonl": text }), access());
+  expect(source.columns).toMatchObject({ user: "user_id", item: "properties_product_id", time: "sent_at" });
+  const { query } = ModelSpec.parse(source.body).schema.interaction.source as { query: string };
+  const read = await source.interactions.query(query);
+  expect(read).toMatchObject([
+    { user_id: "ann", properties_product_id: "p0" },
+    { user_id: "bob", properties_product_id: "p1" },
+  ]);
+});
+
+test("ids of items may have another name in the table of items", async () => {
+  const items = "ItemID,title\ni1,One\ni2,Two\n";
+  const files = await given({ "rentals.csv": EVENTS, "films.csv": items }, { items: join(root, "shop", "films.csv") });
+  const source = await describeFiles(files, access());
+  const rows = await source.items!.query(source.body.schema.item.source!.query);
+  expect(rows).toEqual([
+    { item_id: "i1", title: "One" },
+    { item_id: "i2", title: "Two" },
+  ]);
+});
+
+test("an Excel workbook is named as what it is", async () =>
+  expect(await oneSentence(given({ "orders.xlsx": "PK\u0003\u0004\u0014\u0000" }))).toBe(
+    '"orders.xlsx" is a ZIP archive or an Excel workbook: unpack it, or save its table as CSV.',
+  ));
+
 test("a file whose users are sessions becomes a model of sessions", async () => {
   const rows = "session_id,item_id,created_at\n1,a,100\n1,b,200\n";
   const source = await describeFiles(await given({ "clicks.csv": rows }), access());
