@@ -52,6 +52,9 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
   ),
 };
 
+/** The column of items, by its name alone. */
+export const guessItemColumn = (columnNames: readonly string[]): string | undefined => bestOf(NAMES.item, columnNames);
+
 const SESSION_NAMES = [...SESSION, "visit_id"];
 
 /** The column of sessions. Where there is also a column of users, it identifies anonymous sessions. */

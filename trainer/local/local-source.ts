@@ -1,18 +1,18 @@
 import { basename } from "node:path";
-import { DuckDBStructType } from "@duckdb/node-api";
 import { EventType } from "../../shared/events/event.ts";
 import { guessColumns, guessIdColumn, guessSessionColumn } from "../../shared/guess-columns.ts";
 import { type ConnectorConfig, ModelName } from "../../shared/model-spec.ts";
 import { connect } from "../read/connectors/connect.ts";
-import { type Connector, jsonRows, type SourceColumn } from "../read/connectors/connector.ts";
+import { type Connector, jsonRows } from "../read/connectors/connector.ts";
 import { fileSettings } from "../read/connectors/file/file-settings.ts";
 import { isPattern, type LocalTable, localTable } from "../read/connectors/file/local-table.ts";
-import { identifier, literal } from "../read/connectors/sql-text.ts";
+import { identifier } from "../read/connectors/sql-text.ts";
 import { idText } from "../read/rules/id-expression.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { type LabelOfRows, labelOfRows } from "./label-of-rows.ts";
 import { LocalError, sentence } from "./local-error.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";
+import { rowPerItem } from "./row-per-item.ts";
 import type { GivenFiles } from "./start-flags.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -54,7 +54,7 @@ export async function describeFiles(
 ) {
   const access = { ...given, idColumns: [] as string[] };
   try {
-    const interactions = await tableOf(files.interactions, access, withFields);
+    const interactions = await tableOf(files.interactions, access, rowPerItem);
     const items = files.items === null ? null : await tableOf(files.items, access);
     const users = files.users === null ? null : await tableOf(files.users, access);
     const sample = await interactions.query(`SELECT * FROM ${interactions.name} LIMIT ${SAMPLE_ROWS}`);
@@ -95,7 +95,7 @@ export async function describeFiles(
 async function tableOf(
   given: string,
   { tempDirectory, signal, idColumns }: Access,
-  expression: typeof withFields = (name) => name,
+  expression: typeof rowPerItem = (name) => name,
 ): Promise<Table> {
   const local = await localTable(given).catch((error) => {
     if (error instanceof StageError) throw error;
@@ -125,25 +125,6 @@ async function tableOf(
   const { columns } = name === table ? stored : await read(`SELECT * FROM ${name} LIMIT 1`);
   const names = columns.map((column) => column.name);
   return { ...local, name, columns: names, query: async (sql) => (await read(sql)).rows, withIds };
-}
-
-const FIELDS_MAX = 500;
-
-/** The table with a column for every field of its objects, since events as JSON often have their ids there: `user_id` of `{user: {id}}`. */
-function withFields(table: string, columns: readonly SourceColumn[]): string {
-  const taken = new Set(columns.map(({ name }) => name.toLowerCase()));
-  const fields = columns.flatMap(({ name, type }) => {
-    const found = type instanceof DuckDBStructType ? type.entryNames : [];
-    return found.map((field) => ({
-      name: `${name}_${field}`,
-      sql: `struct_extract(${identifier(name)}, ${literal(field)})`,
-    }));
-  });
-  const added = fields
-    .slice(0, FIELDS_MAX)
-    .filter(({ name }) => !taken.has(name.toLowerCase()) && taken.add(name.toLowerCase()));
-  if (added.length === 0) return table;
-  return `(SELECT *, ${added.map(({ name, sql }) => `${sql} AS ${identifier(name)}`).join(", ")} FROM ${table})`;
 }
 
 type Entity = { readonly id: string; readonly source?: { readonly connector_id: string; readonly query: string } };

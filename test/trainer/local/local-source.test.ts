@@ -61,21 +61,56 @@ test("the time is the column whose values are times", async () => {
   expect(source.body.schema.interaction.created_at).toBe("unixReviewTime");
 });
 
-test("ids within objects are found", async () => {
-  const rows = ["ann", "bob"].map((id, i) => ({
-    user: { id },
-    properties: { product_id: `p${i}` },
-    sent_at: "2024-01-02",
-  }));
-  const text = rows.map((row) => `${JSON.stringify(row)}\n`).join("");
-  const source = await describeFiles(await given({ "track.jsonl": text }), access());
-  expect(source.columns).toMatchObject({ user: "user_id", item: "properties_product_id", time: "sent_at" });
-  const { query } = ModelSpec.parse(source.body).schema.interaction.source as { query: string };
-  const read = await source.interactions.query(query);
-  expect(read).toMatchObject([
-    { user_id: "ann", properties_product_id: "p0" },
-    { user_id: "bob", properties_product_id: "p1" },
-  ]);
+describe("ids within objects and lists", () => {
+  const read = async (rows: readonly object[]) => {
+    const text = rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+    const source = await describeFiles(await given({ "track.jsonl": text }), access());
+    const { query } = ModelSpec.parse(source.body).schema.interaction.source as { query: string };
+    return await source.interactions.query(query);
+  };
+
+  test("the fields of an object", async () => {
+    const rows = ["ann", "bob"].map((id, i) => ({
+      user: { id },
+      properties: { product_id: `p${i}` },
+      sent_at: `2024-01-0${i + 1}`,
+    }));
+    expect(await read(rows)).toMatchObject([
+      { user_id: "ann", properties_product_id: "p0", sent_at: "2024-01-01" },
+      { user_id: "bob", properties_product_id: "p1", sent_at: "2024-01-02" },
+    ]);
+  });
+
+  test("the items of an event, as Google Analytics writes them", async () => {
+    const event = { event_name: "purchase", user_pseudo_id: "1.2", event_timestamp: 1_704_164_645_000_000 };
+    const rows = [
+      { ...event, items: [{ item_id: "a" }, { item_id: "b" }] },
+      { ...event, items: [] },
+    ];
+    expect((await read(rows)).map((row) => [row.user_pseudo_id, row.item_item_id])).toEqual([
+      ["1.2", "a"],
+      ["1.2", "b"],
+    ]);
+  });
+
+  test("the lines of an order, whose own ids are not the items", async () => {
+    const lineItems = [
+      { id: 1, product_id: 71 },
+      { id: 2, product_id: 72 },
+    ];
+    const rows = await read([{ id: 5, customer: { id: 9 }, created_at: "2024-01-02", lineItems, tags: ["x", "y"] }]);
+    expect(rows.map((row) => [Number(row.customer_id), Number(row.lineItem_product_id)])).toEqual([
+      [9, 71],
+      [9, 72],
+    ]);
+  });
+
+  test("a list of ids; not where another column is the item", async () => {
+    const rows = await read([{ user: "ann", products: ["a", "b"] }]);
+    expect(rows.map((row) => row.product)).toEqual(["a", "b"]);
+    const others = await read([{ user: "ann", sku: "c", products: ["a", "b"] }]);
+    expect(others.map((row) => row.sku)).toEqual(["c"]);
+  });
 });
 
 test("ids of items may have another name in the table of items", async () => {
