@@ -108,7 +108,7 @@ export const ModelSchema = z.strictObject({
       .optional()
       .meta({
         description:
-          "How times are written that are texts, as for strptime. Needed only where day and month could be either.",
+          "How times are written that are texts or digits, as for strptime. Needed only where day and month could be either.",
         examples: ["%d/%m/%Y", "%m/%d/%Y %I:%M %p"],
       }),
     label: Label,

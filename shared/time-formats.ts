@@ -1,6 +1,7 @@
 /**
  * Times as people write them, apart from ISO 8601 and epoch numbers. A format is written as for strptime: %d day, %m month, %Y year, %y
- * year of two digits, %b and %B month by name, %a weekday, %H and %I hour, %M minute, %S second, %f fraction, %p AM or PM, %z and %Z zone.
+ * year of two digits, %b and %B month by name, %a and %A weekday, %H and %I hour, %M minute, %S second, %f fraction, %p AM or PM,
+ * %z and %Z zone.
  */
 
 const TOKENS: Readonly<Record<string, string>> = {
@@ -11,6 +12,7 @@ const TOKENS: Readonly<Record<string, string>> = {
   b: "[A-Za-z]{3}",
   B: "[A-Za-z]{3,9}",
   a: "[A-Za-z]{3}",
+  A: "[A-Za-z]{6,9}",
   H: "\\d{1,2}",
   I: "\\d{1,2}",
   M: "\\d{2}",
@@ -29,6 +31,8 @@ const DAYS = [
   ...["%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%d/%b/%Y"],
   "%a, %d %b %Y",
   "%a %b %d %Y",
+  "%A, %B %d, %Y",
+  "%m %d, %Y", // the older reviews of Amazon
 ];
 /** These days are ISO 8601 or read like it, unless a clock of twelve hours follows. */
 const YEAR_FIRST_DAYS = ["%Y-%m-%d", "%Y/%m/%d"];
@@ -46,8 +50,16 @@ export const TIME_FORMATS: readonly string[] = [
   "%a, %d %b %Y %H:%M:%S %Z", // HTTP
   "%d/%b/%Y:%H:%M:%S %z", // logs of web servers
   "%a %b %d %H:%M:%S %Y", // C
+  "%a %b %d %H:%M:%S %z %Y", // Ruby, Twitter
+  "%a %b %d %H:%M:%S %Z %Y", // date of Unix
+  "%b %d, %Y @ %H:%M:%S.%f", // Kibana
+  "%Y-%m-%d-%H.%M.%S.%f", // DB2
+  "%d-%b-%y %I.%M.%S.%f %p", // Oracle
   "%a %b %d %Y %H:%M:%S GMT%z", // JavaScript
 ];
+
+/** The name of a zone after its offset, as JavaScript and e-mails have it. */
+const COMMENT = "( [(].*[)])?";
 
 const patterns = new Map<string, RegExp>();
 
@@ -56,7 +68,8 @@ export function formOf(format: string): RegExp {
   const known = patterns.get(format);
   if (known) return known;
   const escaped = format.replaceAll(/[.*+?^${}()|[\]\\/-]/g, "\\$&");
-  const pattern = new RegExp(`^\\s*${escaped.replaceAll(/%(.)/g, (_, token: string) => TOKENS[token] ?? "")}\\s*$`);
+  const form = escaped.replaceAll(/%(.)/g, (_, token: string) => TOKENS[token] ?? "");
+  const pattern = new RegExp(`^\\s*${form}${format.endsWith("%z") ? COMMENT : ""}\\s*$`);
   patterns.set(format, pattern);
   return pattern;
 }

@@ -58,7 +58,7 @@ export async function stageIncrementally(
   options: IncrementalOptions,
 ): Promise<StagedIncrementally> {
   const { kept, nowMs } = options;
-  const { incremental, source } = spec.schema.interaction;
+  const { incremental, source, created_at_format: format } = spec.schema.interaction;
   const dialect = dialectOf(connectorOf(spec, source).type);
   const directory = kept && join(kept.directory, KEPT_FOLDER);
   if (directory === undefined || dialect === undefined || incremental !== true || kept?.fullReadSeconds === 0) {
@@ -75,7 +75,7 @@ export async function stageIncrementally(
   const { table, unreadable, keptRows } = part
     ? await stagePart(staging, opened, part, options)
     : { ...(await stageOpened(staging, opened, options)), keptRows: 0 };
-  const watermark = await watermarkOf(staging, table, options);
+  const watermark = await watermarkOf(staging, table, { ...options, format });
   if (watermark === undefined) await dropKept(directory);
   const fullReadMs = part?.copy.fullReadMs ?? nowMs;
   return {
@@ -155,12 +155,17 @@ async function stagePart(
   return { table: { ...appended, rows: keptRows + appended.rows }, unreadable: unreadableOf(source), keptRows };
 }
 
-/** The moment up to which rows are kept, and its SQL condition; undefined when no row has a usable time. */
-async function watermarkOf(staging: Staging, { name, columns }: StagedTable, { kept, nowMs }: IncrementalOptions) {
+/** The moment up to which rows are kept, and its SQL condition; undefined when no row has a usable time, or times have a format. */
+async function watermarkOf(
+  staging: Staging,
+  { name, columns }: StagedTable,
+  { kept, nowMs, format }: IncrementalOptions & { readonly format: string | undefined },
+) {
   const column = columns[TIME_INDEX]!;
   const time = DUCKDB.time(column.sql, column.type);
   if (time === undefined) return undefined;
-  const { rule, unit } = await stagedTimes(staging, name, { name: column.name, rule: time });
+  const { rule, unit, ...reading } = await stagedTimes(staging, name, { name: column.name, rule: time, format });
+  if (reading.format !== undefined) return undefined;
   const { newest } = await readRow(
     staging,
     `SELECT max(s) FILTER (s BETWEEN 0 AND ${Math.floor(nowMs / 1000)}) AS newest

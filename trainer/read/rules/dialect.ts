@@ -24,15 +24,13 @@ export type TimeRule = {
   readonly number: string | null;
   /** Whether there is no value at all. */
   readonly isMissing: string;
+  /** Epoch seconds of a text, or of the digits of a whole number, in a strptime format; NULL for another. Absent: of no other value. */
+  secondsBy?(format: string): string;
   /** Of a column of texts in files and in the trainer's own database, which may be written in one of shared/time-formats.ts. */
   readonly texts?: {
     readonly text: string;
     /** Whether the text is neither ISO 8601 nor a number. */
     readonly isUnread: string;
-    /** Epoch seconds of a text of a strptime format, NULL for another. */
-    secondsBy(format: string): string;
-    /** The rule that also reads texts of a format. */
-    withFormat(format: string): TimeRule;
   };
 };
 

@@ -62,6 +62,7 @@ function timeRule(column: string, { typeId }: DuckDBType): TimeRule | undefined 
       seconds: (unit) => (unit === 1 ? column : unit === "day" ? ofDay(column) : `(${column} // ${unit})`),
       number: column,
       isMissing,
+      secondsBy: (format) => secondsBy(`CAST(${column} AS VARCHAR)`, format),
     };
   if (NUMBERS.has(typeId)) {
     const number = `CAST(${column} AS DOUBLE)`;
@@ -70,25 +71,23 @@ function timeRule(column: string, { typeId }: DuckDBType): TimeRule | undefined 
   return typeId === DuckDBTypeId.VARCHAR ? textRule(column) : undefined;
 }
 
-function textRule(column: string, format?: string): TimeRule {
+function textRule(column: string): TimeRule {
   const number = `(${numberOfText(column)})`;
   const text = `trim(${column})`; // DuckDB refuses a blank after a day
   const iso = isoTime(text);
-  const secondsBy = (given: string) =>
-    ofTimestamp(`CAST(try_strptime(${text}, ${literal(given)}) AS TIMESTAMPTZ)`, "TIMESTAMPTZ '1000-01-01'");
-  const written = format === undefined ? "NULL" : secondsBy(format);
   return {
-    seconds: (unit) =>
-      `CASE WHEN ${number} IS NOT NULL THEN ${ofNumber(number, unit)} ELSE coalesce(${ofTimestamp(iso)}, ${written}) END`,
+    seconds: (unit) => `CASE WHEN ${number} IS NOT NULL THEN ${ofNumber(number, unit)} ELSE ${ofTimestamp(iso)} END`,
     number,
     isMissing: `(${column} IS NULL OR ${text} = '')`,
-    texts: {
-      text,
-      isUnread: `${number} IS NULL AND ${text} <> '' AND ${iso} IS NULL`,
-      secondsBy,
-      withFormat: (given) => textRule(column, given),
-    },
+    secondsBy: (format) => secondsBy(text, format),
+    texts: { text, isUnread: `${number} IS NULL AND ${text} <> '' AND ${iso} IS NULL` },
   };
+}
+
+/** A comment after the offset is left out: the name of the zone in JavaScript's and in e-mails' times. */
+function secondsBy(text: string, format: string): string {
+  const read = format.endsWith("%z") ? `regexp_replace(${text}, ' [(].*[)]$', '')` : text;
+  return ofTimestamp(`CAST(try_strptime(${read}, ${literal(format)}) AS TIMESTAMPTZ)`, "TIMESTAMPTZ '1000-01-01'");
 }
 
 /**
@@ -98,20 +97,21 @@ function textRule(column: string, format?: string): TimeRule {
  */
 function isoTime(text: string): string {
   const extended = [
-    [" ([+-]\\d{2})", "\\1"],
+    ["\\[.*\\]$", ""], // the zone that Java writes after its offset
+    [" (Z$|[+-]\\d{2})", "\\1"],
     ["^(\\d{4})(\\d{2})(\\d{2})([T ]|$)", "\\1-\\2-\\3\\4"],
     ["([T ]\\d{2})(\\d{2})(\\d{2})?", "\\1:\\2:\\3"],
     [":(Z|[+-]|$)", "\\1"], // of basic minutes
-    ["([T ]\\d{2}:\\d{2})( ?Z|[+-])", "\\1:00\\2"],
+    ["([T ]\\d{2}:\\d{2})(Z|[+-])", "\\1:00\\2"],
     ["(:\\d{2}),(\\d)", "\\1.\\2"],
   ].reduce((sql, [pattern, replacement]) => `regexp_replace(${sql}, '${pattern}', '${replacement}')`, text);
   const cast = (sql: string) => `TRY_CAST(${sql} AS TIMESTAMPTZ)`;
   return `CASE WHEN regexp_full_match(${text}, '${DAY_AND_CLOCK}( ${ZONE})?') THEN coalesce(${cast(text)}, ${cast(extended)})
-    WHEN regexp_full_match(${text}, '${DAY_AND_CLOCK} [+-]\\d{2}(:?\\d{2})?') THEN ${cast(extended)}
+    WHEN regexp_full_match(${text}, '${DAY_AND_CLOCK} (Z|[+-]\\d{2}(:?\\d{2})?)') THEN ${cast(extended)}
     WHEN ${text} IN ('infinity', '-infinity') THEN ${cast(text)} END`;
 }
 const DAY_AND_CLOCK = "\\d{4}[^ T]*([T ] *[^ ]*)?";
-const ZONE = "((?i:Z|UTC|GMT)|[A-Z](ST|ET)|[A-Z][A-Za-z]+/[A-Za-z_/+-]+)";
+const ZONE = "((?i:UTC|GMT)|[A-Z](ST|ET)|[A-Z][A-Za-z]+/[A-Za-z_/+-]+)";
 
 const ofTimestamp = (timestamp: string, from = "TIMESTAMPTZ '-infinity'") =>
   `CASE WHEN isfinite(${timestamp}) AND ${timestamp} >= ${from} THEN CAST(floor(epoch(${timestamp})) AS BIGINT) END`;

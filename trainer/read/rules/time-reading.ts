@@ -19,6 +19,8 @@ export type TimeColumn = {
 export type TimeReading = {
   readonly rule: TimeRule;
   readonly unit: TimeUnit;
+  /** The strptime format that the rule reads, too: numbers need not have the order of their times. */
+  readonly format?: string;
   /** What was guessed, for people. */
   readonly note: string | undefined;
 };
@@ -31,10 +33,13 @@ const PROPOSED_MAX = 12;
 export async function timeReadingOf(dialect: Pick<Dialect, "magnitude">, column: TimeColumn): Promise<TimeReading> {
   const { rule, name } = column;
   const unit = await timeUnitOf(dialect, rule, column.readRow);
+  if (column.format !== undefined && rule.secondsBy)
+    return { ...withFormat(rule, column.format), unit: unit === "day" ? 1 : unit, note: undefined };
   if (unit === "day") return { rule, unit, note: `${JSON.stringify(name)} is read as days such as 20241231` };
+  const digits = unit === 1_000 ? await formatOfDigits(column) : undefined;
+  if (digits) return { ...withFormat(rule, digits), unit, note: `${JSON.stringify(name)} is read as ${digits}` };
   const { texts } = rule;
   if (texts === undefined) return { rule, unit, note: undefined };
-  if (column.format !== undefined) return { rule: texts.withFormat(column.format), unit, note: undefined };
   const { sample } = await column.readRow(
     `to_json(arg_min(${texts.text}, hash(${texts.text}), ${SAMPLE}) FILTER (WHERE ${texts.isUnread})) AS sample`,
   );
@@ -43,7 +48,22 @@ export async function timeReadingOf(dialect: Pick<Dialect, "magnitude">, column:
   if (format === undefined) return { rule, unit, note: undefined };
   const example = unread.find((text) => formOf(format).test(text));
   const note = `${JSON.stringify(name)} is read as ${format}, such as ${JSON.stringify(example)}`;
-  return { rule: texts.withFormat(format), unit, note };
+  return { ...withFormat(rule, format), unit, note };
+}
+
+const withFormat = (rule: TimeRule, format: string) => ({
+  rule: { ...rule, seconds: (unit: TimeUnit) => `coalesce(${rule.secondsBy!(format)}, ${rule.seconds(unit)})` },
+  format,
+});
+
+/** Digits of a day and a clock, of the size of milliseconds: those of today begin with 17 and would be before 1800. */
+const DIGITS = ["%Y%m%d%H%M%S", "%Y%m%d%H%M"];
+
+async function formatOfDigits({ rule: { secondsBy, number }, readRow }: TimeColumn): Promise<string | undefined> {
+  if (!secondsBy) return undefined;
+  const counts = DIGITS.map((format, i) => `count(*) FILTER (WHERE ${secondsBy(format)} >= 0) AS f${i}`);
+  const found = await readRow([...counts, `count(${number}) AS numbers`].join(", "));
+  return DIGITS.find((_, i) => Number(found[`f${i}`]) * 2 > Number(found.numbers));
 }
 
 /** The formats whose form most of the texts have, at most PROPOSED_MAX. */
@@ -61,7 +81,8 @@ async function bestFormat(
   { name, rule, isAttribute = false, readRow }: TimeColumn,
   formats: readonly string[],
 ): Promise<string | undefined> {
-  const { secondsBy, text } = rule.texts!;
+  const { secondsBy, texts } = rule as Required<TimeRule>;
+  const { text } = texts;
   if (formats.length === 0) return undefined;
   const counts = await readRow(formats.map((format, i) => `count(${secondsBy(format)}) AS f${i}`).join(", "));
   const reads = (i: number) => Number(counts[`f${i}`]);

@@ -170,6 +170,12 @@ describe("all rows are read when", () => {
     expect((await world.run()).summary.sources?.join()).toContain("its columns differ");
   });
 
+  test("times as digits of the clock are read in full each time", async () => {
+    const { after } = await runTwice(hourly(100), hourly(110), "digits");
+    expect(after.fetched).toBe(110);
+    expect(after.summary.interactions).toBe(110);
+  });
+
   test("times have become text: the copy is removed and a warning says so", async () => {
     const world = await opened(hourly(100));
     await world.run();

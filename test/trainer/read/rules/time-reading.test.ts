@@ -40,9 +40,64 @@ test.each<[string, string[], string[]]>([
     ["Sun, 31 Dec 2023 23:59:00 +0000", "Mon, 01 Jan 2024 01:00:00 +0100"],
     ["2023-12-31T23:59:00", "2024-01-01T00:00:00"],
   ],
+  [
+    "%a %b %d %Y %H:%M:%S GMT%z",
+    ["Mon Jan 01 2024 01:00:00 GMT+0100 (Central European Standard Time)", "Mon Jan 01 2024 01:00:00 GMT+0000"],
+    ["2024-01-01T00:00:00", "2024-01-01T01:00:00"],
+  ],
+  [
+    "%a %b %d %H:%M:%S %z %Y",
+    ["Mon Jan 01 01:00:00 +0100 2024", "Tue Jan 02 01:00:00 +0000 2024"],
+    ["2024-01-01T00:00:00", "2024-01-02T01:00:00"],
+  ],
+  [
+    "%a %b %d %H:%M:%S %Z %Y",
+    ["Mon Jan 01 01:00:00 UTC 2024", "Tue Jan  2 01:00:00 UTC 2024"],
+    ["2024-01-01T01:00:00", "2024-01-02T01:00:00"],
+  ],
+  [
+    "%A, %B %d, %Y",
+    ["Monday, January 1, 2024", "Wednesday, May 1, 2024"],
+    ["2024-01-01T00:00:00", "2024-05-01T00:00:00"],
+  ],
+  ["%m %d, %Y", ["01 13, 2024", "5 1, 2024"], ["2024-01-13T00:00:00", "2024-05-01T00:00:00"]],
+  [
+    "%b %d, %Y @ %H:%M:%S.%f",
+    ["Jan 1, 2024 @ 01:02:03.456", "Feb 11, 2024 @ 13:02:03.456"],
+    ["2024-01-01T01:02:03", "2024-02-11T13:02:03"],
+  ],
+  [
+    "%Y-%m-%d-%H.%M.%S.%f",
+    ["2024-01-01-01.02.03.456789", "2024-01-01-13.02.03.456789"],
+    ["2024-01-01T01:02:03", "2024-01-01T13:02:03"],
+  ],
+  [
+    "%d-%b-%y %I.%M.%S.%f %p",
+    ["01-JAN-24 01.02.03.456789 PM", "31-DEC-24 01.02.03.456789 AM"],
+    ["2024-01-01T13:02:03", "2024-12-31T01:02:03"],
+  ],
+  [
+    "%Y-%m-%d %I:%M:%S %p",
+    ["2024-01-01 01:02:03 PM", "2024-01-02 01:02:03 AM"],
+    ["2024-01-01T13:02:03", "2024-01-02T01:02:03"],
+  ],
 ])("%s is found from the column", (format, given, expected) =>
   check(texts(given), expected, `"t" is read as ${format}, such as`),
 );
+
+test("digits of a day and a clock are times, as numbers and as texts", async () => {
+  const times = ["2023-12-31T23:59:00", "2024-02-01T08:05:00"];
+  await check(rowsWith(["20231231235900", "20240201080500"]), times, "read as %Y%m%d%H%M%S");
+  await check(texts(["20231231235900", "20240201080500"]), times, "read as %Y%m%d%H%M%S");
+  await check(rowsWith(["202312312359", "202402010805"]), times, "read as %Y%m%d%H%M");
+  // Milliseconds that also are digits, of a day in 1701.
+  await check(rowsWith(["1701120912000", "1701120912001"]), ["2023-11-27T21:35:12", "2023-11-27T21:35:12"]);
+});
+
+test("a given format also reads numbers; others stay what they are", async () => {
+  const { times } = await readTimes(rowsWith(["3112202323", "1700000000"]), "%d%m%Y%H");
+  expect(times).toEqual(["2023-11-14T22:13:20", "2023-12-31T23:00:00"]);
+});
 
 test("days as digits are days, as numbers and as texts", async () => {
   const days = ["2023-12-31T00:00:00", "2024-02-01T00:00:00"];
@@ -58,6 +113,9 @@ test.each([
   ["2023-10-01T10:00:00,5Z", "2023-10-01T10:00:00"],
   ["2023-10-01 10:00:00.25+05:30", "2023-10-01T04:30:00"],
   ["2023-10-01", "2023-10-01T00:00:00"],
+  ["2023-10-01 10:00:00 -0400", "2023-10-01T14:00:00"],
+  ["2023-10-01 10:00:00 Z", "2023-10-01T10:00:00"],
+  ["2023-10-01T10:00:00+02:00[Europe/Berlin]", "2023-10-01T08:00:00"],
 ])("%s is ISO 8601", async (text, expected) => {
   const { times, warnings } = await readTimes(texts([text, "2024-01-01T00:00:00Z"]));
   expect(times).toEqual([expected, "2024-01-01T00:00:00"]);

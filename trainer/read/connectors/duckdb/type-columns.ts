@@ -25,8 +25,8 @@ const KINDS = {
   longInteger: (text: string) => `strlen(${text}) > 15 AND ${isInteger(text)}`,
   day: time(DAY, "DATE"),
   moment: time(`${DAY}[ T]${CLOCK}`, "TIMESTAMP"),
-  // With a blank before an offset it is a text, for which DuckDB would look among the names of time zones.
-  zonedMoment: time(`${DAY}[ T]${CLOCK}( ?(Z|UTC)|[+-][0-9]{2}(:?[0-9]{2})?)`, "TIMESTAMPTZ"),
+  // With a blank before Z or an offset it is a text, for which DuckDB would look among the names of time zones.
+  zonedMoment: time(`${DAY}[ T]${CLOCK}(Z| ?UTC|[+-][0-9]{2}(:?[0-9]{2})?)`, "TIMESTAMPTZ"),
   clock: time(CLOCK, "TIME"),
   hugeInteger: form("-?[1-9][0-9]{18,}"),
   wholeWithPoint: form("-?[1-9][0-9]{0,14}[.]0+|0[.]0+"),
