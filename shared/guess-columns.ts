@@ -49,6 +49,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     "label liked like is_liked positive is_positive target clicked is_clicked is_click click purchased is_purchased is_purchase",
     "converted is_converted bought is_relevant relevant favorite is_favorite rating ratings stars star_rating overall",
     "user_rating item_rating product_rating book_rating movie_rating rating_score review_rating review_score score",
+    "vote votes thumb thumbs reaction",
   ),
 };
 
@@ -63,6 +64,7 @@ export const guessSessionColumn = (columnNames: readonly string[]): string | und
 
 const EVENT_NAMES = words(
   "event_type event event_name action action_type behavior behavior_type behaviour behaviour_type interaction_type activity activity_type",
+  "order_status payment_status financial_status",
 );
 const QUANTITY_NAMES = words("quantity qty");
 

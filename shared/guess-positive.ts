@@ -3,7 +3,8 @@
 /** A column with more values than these is no column of types. */
 export const TYPES_MAX = 20;
 
-const UNWANTED = /remove|delete|dislike|unlike|downvote|return|refund|cancel|skip|hide|report|unsubscribe/i;
+const UNWANTED =
+  /remove|delete|dislike|unlike|downvote|return|refund|cancel|void|declin|fail|reject|abandon|skip|hide|report|unsubscribe/i;
 
 /** The types that were most likely wanted, the rarest first: what people do seldom says most. All of them, if no other remains. */
 export function positiveTypes(types: readonly { readonly value: string; readonly rows: number }[]): string[] {

@@ -48,17 +48,7 @@ export async function labelOfRows(
   const found = events === undefined ? null : await typesIn(rows, events);
   const offer = found && offerOf(events!, found);
   if (columns.label !== null) return { ...(await columnOfLabels(rows, columns.label)), offer };
-  if (found?.every(({ isType }) => isType)) {
-    const types = positiveTypes(found);
-    const others = found.length - types.length;
-    return {
-      label: { type: "Events", name: events!, positive: types },
-      sql: identifier(events!),
-      types: found.map(({ value }) => value),
-      meaning: `type of event ${events} (positive: ${others === 0 ? "every type" : types.join(", ")}; the training finds what each counts)`,
-      offer,
-    };
-  }
+  if (areTypes(found)) return { ...guessedTypes(events!, found), offer };
   return { ...(await everyRow(rows, guessQuantityColumn(free))), offer };
 }
 
@@ -92,6 +82,20 @@ async function typesIn(rows: Rows, column: string): Promise<readonly Type[] | nu
     isType: value !== "" && String(value).length <= LENGTH_MAX && text_or_integer === true,
   }));
   return types.length < 2 || types.length > TYPES_MAX ? null : types;
+}
+
+const areTypes = (types: readonly Type[] | null): types is readonly Type[] =>
+  types?.every(({ isType }) => isType) ?? false;
+
+function guessedTypes(name: string, found: readonly Type[]) {
+  const types = positiveTypes(found);
+  const positive = types.length === found.length ? "every type" : types.join(", ");
+  return {
+    label: { type: "Events", name, positive: types } as const,
+    sql: identifier(name),
+    types: found.map(({ value }) => value),
+    meaning: `type of event ${name} (positive: ${positive}; the training finds what each counts)`,
+  };
 }
 
 /** Proposes all wanted types but the most common one, which says least. */
@@ -132,9 +136,37 @@ async function givenTypes(rows: Rows, column: string | null, positive: readonly 
 
 const percent = (fraction: number) => `${Math.round(fraction * 100)} %`;
 
-/** Guesses the meaning of a label column from all of its values. */
+/** Guesses the meaning of a label column from all of its values: yes and no, numbers, numbers with words, or types. */
 async function columnOfLabels(rows: Rows, name: string) {
-  const number = `TRY_CAST(${identifier(name)} AS DOUBLE)`;
+  const text = `CAST(${identifier(name)} AS VARCHAR)`;
+  const plain = `TRY_CAST(${identifier(name)} AS DOUBLE)`;
+  const [counted] = await rows.query(
+    `SELECT count(nullif(${text}, '')) AS rows, count(${leadingNumber(text)}) AS leading,
+       count(*) FILTER (WHERE ${plain} IS NOT NULL OR lower(trim(${text})) IN (${YES_AND_NO})) AS plain FROM ${rows.name}`,
+  );
+  const half = Number(counted!.rows) / 2;
+  const isOdd = Number(counted!.plain) < half;
+  if (isOdd && Number(counted!.leading) > half) {
+    const number = leadingNumber(text);
+    const found = await numbersOrTruths(rows, name, number);
+    return {
+      ...found,
+      sql: `${number} AS ${identifier(name)}`,
+      meaning: `${found.meaning}, of which the first number is read`,
+    };
+  }
+  const types = isOdd ? await typesIn(rows, name) : null;
+  if (areTypes(types)) return guessedTypes(name, types);
+  return await numbersOrTruths(rows, name, plain);
+}
+
+const YES_AND_NO = "'true', 'false', 't', 'f', 'yes', 'no', 'y', 'n'";
+
+/** `4,5`, `4/5` and `4.0 out of 5 stars`. */
+const leadingNumber = (text: string) =>
+  `TRY_CAST(replace(regexp_extract(${text}, '^\\s*(-?[0-9]+([.,][0-9]+)?)', 1), ',', '.') AS DOUBLE)`;
+
+async function numbersOrTruths(rows: Rows, name: string, number: string) {
   const numbers = `(SELECT ${identifier(name)} AS given, CASE WHEN isfinite(${number}) THEN ${number} END AS n FROM ${rows.name})`;
   const lowest = `(SELECT min(n) FROM ${numbers})`;
   const [found] = await rows.query(

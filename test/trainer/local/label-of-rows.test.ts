@@ -67,6 +67,31 @@ test("types that no row has, a missing column and a missing session are one sent
   await expect(describe(plain, { session: "s" })).rejects.toThrow('no column "s"');
 });
 
+test.each([
+  [["4,5", "2,0", "3,5"], 3.5, [4.5, 2, 3.5]],
+  [["4/5", "1/5", "5/5"], 4, [4, 1, 5]],
+  [["4.0 out of 5 stars", "1.0 out of 5 stars", ""], 4, [4, 1, null]],
+])("ratings are read from %j", async (ratings, positive_from, expected) => {
+  const { label, rows } = await describe([
+    "user_id;item_id;rating",
+    ...ratings.map((rating, i) => `u${i};i;${rating}`),
+  ]);
+  expect(label).toEqual({ type: "Rating", name: "rating", positive_from });
+  expect(rows.map((row) => row.rating)).toEqual(expected);
+});
+
+test("a label of words is a type of event; yes and no are none", async () => {
+  const reactions = await describe(["user_id,item_id,reaction", "u,a,like", "u,b,dislike", "v,a,like", "v,b,love"]);
+  expect(reactions.label).toEqual({ type: "Events", name: "reaction", positive: ["love", "like"] });
+  const answers = await describe(["user_id,item_id,liked", "u,a,Yes", "u,b,No", "v,a,"]);
+  expect(answers.label).toEqual({ type: "Binary", name: "liked" });
+});
+
+test("orders that were not kept are no positive rows", async () => {
+  const { label } = await describe(["user_id,item_id,order_status", "u,a,paid", "u,b,voided", "v,a,refunded"]);
+  expect(label).toEqual({ type: "Events", name: "order_status", positive: ["paid"] });
+});
+
 test("a label comes before types of events, which are offered; rows without a type keep every row positive", async () => {
   const rated = await describe(["user_id,item_id,rating,action", "u,a,5,buy", "u,b,1,view", "v,a,4,view"]);
   expect(rated.label).toMatchObject({ type: "Rating", name: "rating" });
