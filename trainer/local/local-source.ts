@@ -86,10 +86,12 @@ export async function describeFiles(
       findings: findingsOf({ ...columns, areSessions }, label, offered),
     };
   } catch (error) {
-    if (!(error instanceof StageError)) throw error;
-    throw new LocalError(sentence(error.message), { cause: error });
+    throw inOneSentence(error);
   }
 }
+
+const inOneSentence = (error: unknown): unknown =>
+  error instanceof StageError ? new LocalError(sentence(error.message), { cause: error }) : error;
 
 /** @param expression The table for SQL, from its name and its columns. */
 async function tableOf(
@@ -118,13 +120,18 @@ async function tableOf(
       const texts = ids.map((column) => [idText(identifier(column.name), column.type), identifier(column.name)]);
       return `(SELECT * REPLACE (${texts.map(([text, id]) => `${text} AS ${id}`).join(", ")}) FROM (\n${sql}\n))`;
     });
+  /** Also called when the model is trained: its errors do not end the service. */
+  const query = async (sql: string) => {
+    const { rows } = await read(sql).catch((error) => Promise.reject(inOneSentence(error)));
+    return rows;
+  };
   const table = identifier(local.table);
   const stored = await read(`SELECT * FROM ${table} LIMIT 1`);
   if (stored.rows.length === 0) throw new LocalError(`${given} has no rows.`);
   const name = expression(table, stored.columns);
   const { columns } = name === table ? stored : await read(`SELECT * FROM ${name} LIMIT 1`);
   const names = columns.map((column) => column.name);
-  return { ...local, name, columns: names, query: async (sql) => (await read(sql)).rows, withIds };
+  return { ...local, name, columns: names, query, withIds };
 }
 
 type Entity = { readonly id: string; readonly source?: { readonly connector_id: string; readonly query: string } };

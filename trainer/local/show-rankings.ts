@@ -78,14 +78,20 @@ export async function sampleUser({
   columns,
 }: LocalSource): Promise<{ id: string; latest: string[] } | undefined> {
   const [user, item] = [columns.user, columns.item].map(identifier);
-  const time = columns.time === null ? "0" : `max(${identifier(columns.time)})`;
   const table = await interactions.withIds(`FROM ${interactions.name}`);
+  const named = `FROM ${table} WHERE trim(${user}) <> '' AND trim(${item}) <> ''`;
+  // Lists of all users' items in one query would need too much memory for large files.
   const [found] = await interactions.query(
-    `SELECT id, list(item ORDER BY time, item)[-${LATEST_SHOWN}:] AS latest
-     FROM (SELECT ${user} AS id, ${item} AS item, ${time} AS time, count(*) AS rows FROM ${table} GROUP BY 1, 2)
-     WHERE trim(id) <> '' AND trim(item) <> '' GROUP BY 1 ORDER BY abs(sum(rows) - ${HISTORY_WANTED}), 1 LIMIT 1`,
+    `SELECT ${user} AS id ${named} GROUP BY 1 ORDER BY abs(count(*) - ${HISTORY_WANTED}), 1 LIMIT 1`,
   );
-  return found as { id: string; latest: string[] } | undefined;
+  if (found === undefined) return undefined;
+  const id = String(found.id);
+  const time = columns.time === null ? "0" : `max(${identifier(columns.time)})`;
+  const rows = await interactions.query(
+    `SELECT ${item} AS item, ${time} AS time ${named} AND ${user} = ${literal(id)}
+     GROUP BY 1 ORDER BY time DESC, item DESC LIMIT ${LATEST_SHOWN}`,
+  );
+  return { id, latest: rows.map((row) => String(row.item)).reverse() };
 }
 
 /** The items with their titles, empty where there is none. */

@@ -4,7 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { LocalError } from "../../../trainer/local/local-error.ts";
 import { describeFiles, type LocalSource } from "../../../trainer/local/local-source.ts";
 import { curlLine, filterOf, itemsOf, sampleUser, showRankings } from "../../../trainer/local/show-rankings.ts";
 
@@ -39,6 +41,22 @@ async function sampleOf(rows: readonly string[]) {
   const files = { interactions: join(root, "rows.csv"), items: null, users: null, columns: {} };
   return await sampleUser(await describeFiles(files, { model: null, tempDirectory: root, signal }));
 }
+
+test("a million rows fit into the memory of a query", async () => {
+  const path = join(root, "large.csv");
+  const connection = await (await DuckDBInstance.create(":memory:")).connect();
+  await connection.run(
+    `COPY (SELECT 'person-' || i % 10000 || '@example.com' AS email, 'SKU-' || i // 10000 AS sku,
+       strftime(make_timestamp(1700000000000000 + i * 1000000), '%Y-%m-%d %H:%M:%S -0400') AS created_at
+     FROM range(1000000) AS rows(i)) TO '${path}'`,
+  );
+  connection.closeSync();
+  const files = { interactions: path, items: null, users: null, columns: {} };
+  const large = await describeFiles(files, { model: null, tempDirectory: root, signal });
+  const latest = ["SKU-95", "SKU-96", "SKU-97", "SKU-98", "SKU-99"];
+  expect(await sampleUser(large)).toEqual({ id: "person-0@example.com", latest });
+  await expect(large.interactions.query("SELECT nothing")).rejects.toBeInstanceOf(LocalError);
+});
 
 test("rows without a user are nobody's history, and repeated rows are one item", async () => {
   const anonymous = range(30).map((i) => `${i % 2 ? "" : "NULL"},i${i},${i}`);
