@@ -48,7 +48,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
   label: words(
     "label liked like is_liked positive is_positive target clicked is_clicked is_click click purchased is_purchased is_purchase",
     "converted is_converted bought is_relevant relevant favorite is_favorite rating ratings stars star_rating overall",
-    "user_rating item_rating product_rating book_rating movie_rating rating_score review_rating review_score score",
+    "user_rating book_rating rating_score review_rating review_score score",
     "vote votes thumb thumbs reaction",
   ),
 };
@@ -100,10 +100,8 @@ export function guessColumns(
   if (twice.length > 0) return { kind: "unclear", reasons: twice };
   const isObject = (name: string) => sample.some((row) => typeof row[name] === "object" && row[name] !== null);
   const free = new Set(columnNames.filter((name) => !Object.values(given).includes(name) && !isObject(name)));
-  const valuesOf = (column: string) =>
-    sample.map((row) => row[column]).filter((value) => value !== null && value !== undefined && value !== "");
   const are = (looksRight: (value: unknown) => boolean) => (column: string) => {
-    const values = valuesOf(column);
+    const values = sample.map((row) => row[column]).filter((value) => value !== null && value !== "");
     return values.length > 0 && values.filter(looksRight).length * 2 > values.length;
   };
   const areTimes = are(looksLikeTime);
@@ -131,7 +129,7 @@ export function guessColumns(
 /** Times of a person or an item, not of what a person did with an item. */
 const OTHER_TIMES = /birth|born|signup|sign_up|regist|joined|releas|publish|expir|deliver/;
 const TIME_ENDING = /(^|_)(date|time|at|on|ts|dt|timestamp|datetime)$/;
-const isNumber = (value: unknown) => typeof value !== "string" || /^\s*-?[\d.]+\s*$/.test(value);
+const isNumber = (value: unknown) => typeof value !== "string" || /^\s*-?\d+(\.\d+)?\s*$/.test(value);
 
 /** A column of times whose name ends like one, else the only column of dates: ids and prices may look like numbers of seconds. */
 function likelyTime(times: readonly string[], dates: readonly string[]): string | undefined {

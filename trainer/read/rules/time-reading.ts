@@ -34,7 +34,7 @@ export async function timeReadingOf(dialect: Pick<Dialect, "magnitude">, column:
   const { rule, name } = column;
   const unit = await timeUnitOf(dialect, rule, column.readRow);
   if (column.format !== undefined && rule.secondsBy)
-    return { ...withFormat(rule, column.format), unit: unit === "day" ? 1 : unit, note: undefined };
+    return { ...withFormat(rule, column.format), unit, note: undefined };
   if (unit === "day") return { rule, unit, note: `${JSON.stringify(name)} is read as days such as 20241231` };
   const digits = unit === 1_000 ? await formatOfDigits(column) : undefined;
   if (digits) return { ...withFormat(rule, digits), unit, note: `${JSON.stringify(name)} is read as ${digits}` };

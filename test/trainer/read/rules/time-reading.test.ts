@@ -97,6 +97,8 @@ test("digits of a day and a clock are times, as numbers and as texts", async () 
 test("a given format also reads numbers; others stay what they are", async () => {
   const { times } = await readTimes(rowsWith(["3112202323", "1700000000"]), "%d%m%Y%H");
   expect(times).toEqual(["2023-11-14T22:13:20", "2023-12-31T23:00:00"]);
+  const days = await readTimes(rowsWith(["20231231", "20240201"]), "%d/%m/%Y");
+  expect(days.times).toEqual(["2023-12-31T00:00:00", "2024-02-01T00:00:00"]);
 });
 
 test("days as digits are days, as numbers and as texts", async () => {
