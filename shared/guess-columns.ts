@@ -20,16 +20,22 @@ type Role = "user" | "item" | "time" | "label";
 /** Names of sessions, which are the users of a file that has no other user column. */
 const SESSION = words("session_id session sessionid sid user_session");
 
+/** Names of orders, whose items are one session where nothing says who ordered. */
+const BASKET = words(
+  "basket_id basket order_id orderid transaction_id transaction receipt_id receipt_no receipt invoice_no invoiceno invoice_id invoice ticket_id",
+);
+
 /** Common names, the most specific first, in lower case with `_` between words, as plainName writes them. */
 const NAMES: Readonly<Record<Role, readonly string[]>> = {
   user: words(
     "user_id user uid userid user_key user_code user_number user_no user_hash user_idx user_index user_uuid user_guid",
     "visitor_id visitor visitorid fullvisitorid full_visitor_id customer_id customer customerid cust_id client_id client clientid",
+    "customer_no customer_number customer_code",
     "account_id account member_id member buyer_id buyer shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
     "viewer_id listener_id reader_id player_id person_id profile_id msno household_id user_pseudo_id distinct_id",
     "kunde kunden_id kundennummer kunden_nr benutzer nutzer utilisateur usuario cliente utente",
     "customer_email user_email buyer_email billing_email email e_mail email_address",
-  ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u")),
+  ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u"), BASKET),
   item: words(
     "item_id item iid itemid item_key item_code item_number item_no item_idx item_index item_uuid product_id product productid",
     "prod_id sku sku_id lineitem_sku variant_sku stock_code stockcode article_id article articleid asin parent_asin movie_id movie movieid film_id film",
@@ -61,6 +67,9 @@ const SESSION_NAMES = [...SESSION, "visit_id"];
 /** The column of sessions. Where there is also a column of users, it identifies anonymous sessions. */
 export const guessSessionColumn = (columnNames: readonly string[]): string | undefined =>
   bestOf(SESSION_NAMES, columnNames);
+
+/** Whether a column of users has orders. */
+export const isBasket = (column: string): boolean => bestOf(BASKET, [column]) !== undefined;
 
 const EVENT_NAMES = words(
   "event_type event event_name action action_type behavior behavior_type behaviour behaviour_type interaction_type activity activity_type",
@@ -139,6 +148,20 @@ function likelyTime(times: readonly string[], dates: readonly string[]): string 
     times.filter(isOwn).find((column) => TIME_ENDING.test(plainName(column))) ??
     (ownDates.length === 1 ? ownDates[0] : undefined)
   );
+}
+
+/** A column of days and the one with the clocks of these days: `Date` and `Time`, or `order_date` and `order_time`. */
+export function guessDayAndClock(
+  columnNames: readonly string[],
+  row: Readonly<Record<string, unknown>>,
+): { readonly day: string; readonly clock: string } | undefined {
+  const isClock = (name: string) => /^\s*\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[ap]m)?\s*$/i.test(String(row[name]));
+  for (const clock of columnNames.filter((name) => /(^|_)time$/.test(plainName(name)) && isClock(name))) {
+    const wanted = plainName(clock).replace(/time$/, "date");
+    const day = columnNames.find((name) => plainName(name) === wanted && !String(row[name]).includes(":"));
+    if (day !== undefined) return { day, clock };
+  }
+  return undefined;
 }
 
 /** The column of ids of a table of users or items: the name that it has in the interactions, else that name written otherwise, or `id`. */

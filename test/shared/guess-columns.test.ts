@@ -32,6 +32,8 @@ test.each([
   [["u", "i", "t"], guessed("u", "i", "t", null)],
   [["Name", "Email", "Created at", "Lineitem sku"], guessed("Email", "Lineitem sku", "Created at", null)], // Shopify
   [["User-ID", "ISBN", "Book-Rating"], guessed("User-ID", "ISBN", null, "Book-Rating")],
+  [["Transaction", "Item"], guessed("Transaction", "Item", null, null)], // nothing says who bought
+  [["order_id", "customer_no", "sku"], guessed("customer_no", "sku", null, null)],
   [["Kunde", "Artikel"], guessed("Kunde", "Artikel", null, null)],
 ])("%j", (columns, expected) => expect(guessColumns(columns)).toEqual(expected));
 

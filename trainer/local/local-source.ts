@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { EventType } from "../../shared/events/event.ts";
-import { guessColumns, guessIdColumn, guessSessionColumn } from "../../shared/guess-columns.ts";
+import { guessColumns, guessIdColumn, guessSessionColumn, isBasket } from "../../shared/guess-columns.ts";
 import { type ConnectorConfig, ModelName } from "../../shared/model-spec.ts";
 import { connect } from "../read/connectors/connect.ts";
 import { type Connector, jsonRows } from "../read/connectors/connector.ts";
@@ -9,10 +9,10 @@ import { isPattern, type LocalTable, localTable } from "../read/connectors/file/
 import { identifier } from "../read/connectors/sql-text.ts";
 import { idText } from "../read/rules/id-expression.ts";
 import { StageError } from "../stage/stage-error.ts";
+import { interactionsOf } from "./interactions-of.ts";
 import { type LabelOfRows, labelOfRows } from "./label-of-rows.ts";
 import { LocalError, sentence } from "./local-error.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";
-import { rowPerItem } from "./row-per-item.ts";
 import type { GivenFiles } from "./start-flags.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -54,7 +54,7 @@ export async function describeFiles(
 ) {
   const access = { ...given, idColumns: [] as string[] };
   try {
-    const interactions = await tableOf(files.interactions, access, rowPerItem);
+    const interactions = await tableOf(files.interactions, access, interactionsOf);
     const items = files.items === null ? null : await tableOf(files.items, access);
     const users = files.users === null ? null : await tableOf(files.users, access);
     const sample = await interactions.query(`SELECT * FROM ${interactions.name} LIMIT ${SAMPLE_ROWS}`);
@@ -64,7 +64,7 @@ export async function describeFiles(
     if (files.session !== undefined && !interactions.columns.includes(files.session))
       throw new LocalError(`--session-column: there is no column ${JSON.stringify(files.session)}.`);
     const label = await labelOfRows(interactions, columns, files.positive);
-    const areSessions = guessSessionColumn([columns.user]) !== undefined;
+    const areSessions = guessSessionColumn([columns.user]) !== undefined || isBasket(columns.user);
     const session = files.session ?? (areSessions ? columns.user : undefined);
     const others = interactions.columns.filter((name) => ![columns.user, columns.item].includes(name));
     const offered = session === undefined ? guessSessionColumn(others) : undefined;
@@ -93,11 +93,11 @@ export async function describeFiles(
 const inOneSentence = (error: unknown): unknown =>
   error instanceof StageError ? new LocalError(sentence(error.message), { cause: error }) : error;
 
-/** @param expression The table for SQL, from its name and its columns. */
+/** @param expression The table for SQL, from its name, its columns and its first row. */
 async function tableOf(
   given: string,
   { tempDirectory, signal, idColumns }: Access,
-  expression: typeof rowPerItem = (name) => name,
+  expression: typeof interactionsOf = (name) => name,
 ): Promise<Table> {
   const local = await localTable(given).catch((error) => {
     if (error instanceof StageError) throw error;
@@ -128,7 +128,7 @@ async function tableOf(
   const table = identifier(local.table);
   const stored = await read(`SELECT * FROM ${table} LIMIT 1`);
   if (stored.rows.length === 0) throw new LocalError(`${given} has no rows.`);
-  const name = expression(table, stored.columns);
+  const name = expression(table, stored.columns, stored.rows[0]!);
   const { columns } = name === table ? stored : await read(`SELECT * FROM ${name} LIMIT 1`);
   const names = columns.map((column) => column.name);
   return { ...local, name, columns: names, query, withIds };

@@ -113,6 +113,30 @@ describe("ids within objects and lists", () => {
   });
 });
 
+test.each([
+  ["2024-01-02,03:04:05", "2024-01-02 03:04:05"],
+  ["01/31/2024,3:04 PM", "01/31/2024 3:04 PM"],
+])("a day and a clock are one time: %s", async (row, expected) => {
+  const text = `sale_date,sale_time,customer,item\n${row},ann,a\n`;
+  const source = await describeFiles(await given({ "till.csv": text }), access());
+  expect(source.columns.time).toBe("date_time");
+  const [read] = await source.interactions.query(source.body.schema.interaction.source.query);
+  expect(read).toMatchObject({ date_time: expected, customer: "ann", item: "a" });
+});
+
+test("a clock is not added to a time that has one", async () => {
+  const text = "date,time,customer,item\n2024-01-02 00:00:00,03:04:05,ann,a\n";
+  const source = await describeFiles(await given({ "till.csv": text }), access());
+  expect(source.columns.time).toBe("date");
+});
+
+test("orders of unknown customers are sessions", async () => {
+  const text = "Transaction,Item,created_at\n1,Bread,100\n1,Jam,100\n";
+  const source = await describeFiles(await given({ "bakery.csv": text }), access());
+  expect(source.body.schema.interaction.session_id).toBe("Transaction");
+  expect(source.findings).toContain("session Transaction, item Item");
+});
+
 test("ids of items may have another name in the table of items", async () => {
   const items = "ItemID,title\ni1,One\ni2,Two\n";
   const files = await given({ "rentals.csv": EVENTS, "films.csv": items }, { items: join(root, "shop", "films.csv") });

@@ -1,20 +1,34 @@
-/** Events and orders as JSON often hold their ids within objects and lists: `{user: {id}, items: [{product_id}, …]}`. */
+/**
+ * Tables whose rows are not interactions as they stand. JSON often holds the ids of events and orders within objects and lists:
+ * `{user: {id}, items: [{product_id}, …]}`. Tills write the day and the clock into two columns.
+ */
 import { DuckDBListType, DuckDBStructType, type DuckDBType } from "@duckdb/node-api";
-import { guessItemColumn } from "../../shared/guess-columns.ts";
+import { guessDayAndClock, guessItemColumn } from "../../shared/guess-columns.ts";
 import type { SourceColumn } from "../read/connectors/connector.ts";
 import { identifier, literal } from "../read/connectors/sql-text.ts";
 
 type Column = Pick<SourceColumn, "name" | "type">;
+type Row = Readonly<Record<string, unknown>>;
 
 const FIELDS_MAX = 500;
+
+/** @param first The first row. The table is returned as it is where nothing has to be changed. */
+export const interactionsOf = (table: string, columns: readonly Column[], first: Row): string =>
+  withMoment(rowPerItem(table, columns), columns, first);
+
+/** Adds a column `date_time` of the day and the clock. */
+function withMoment(table: string, columns: readonly Column[], first: Row): string {
+  const found = guessDayAndClock(namesOf(columns), first);
+  if (found === undefined) return table;
+  const texts = [found.day, found.clock].map((name) => `CAST(${identifier(name)} AS VARCHAR)`);
+  return `(SELECT *, concat_ws(' ', ${texts.join(", ")}) AS ${identifier(freeName("date_time", columns))} FROM ${table})`;
+}
 
 /**
  * A table with a row for each entry of a list of items, where no other column looks like the item, and with a column for each field of an
  * object: `user_id` and `item_product_id`. Rows without items are left out.
- *
- * @param table For SQL. It is returned as it is where nothing is nested.
  */
-export function rowPerItem(table: string, columns: readonly Column[]): string {
+function rowPerItem(table: string, columns: readonly Column[]): string {
   const list = guessItemColumn(namesOf(columns)) === undefined ? columns.find(isListOfItems) : undefined;
   if (list === undefined) return withFields(table, columns);
   const others = columns.filter((column) => column !== list);
