@@ -117,10 +117,9 @@ export function guessColumns(
   const areDates = are((value) => looksLikeTime(value) && !isNumber(value));
   const guess = (role: Role): string | undefined => {
     const columns = [...free];
-    const readable = role === "time" ? bestOf(NAMES.time, columns.filter(areTimes)) : undefined;
-    const byValues = () =>
-      role === "time" ? likelyTime(columns.filter(areTimes), columns.filter(areDates)) : undefined;
-    const found = given[role] ?? readable ?? bestOf(NAMES[role], columns) ?? byValues();
+    const times = role === "time" ? columns.filter(areTimes) : [];
+    const named = bestOf(NAMES[role], times) ?? bestOf(NAMES[role], columns);
+    const found = given[role] ?? named ?? likelyTime(times, times.filter(areDates));
     if (found !== undefined) free.delete(found);
     return found;
   };

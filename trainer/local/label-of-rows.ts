@@ -140,15 +140,11 @@ const percent = (fraction: number) => `${Math.round(fraction * 100)} %`;
 async function columnOfLabels(rows: Rows, name: string) {
   const text = `CAST(${identifier(name)} AS VARCHAR)`;
   const plain = `TRY_CAST(${identifier(name)} AS DOUBLE)`;
-  const [counted] = await rows.query(
-    `SELECT count(nullif(${text}, '')) AS rows, count(${leadingNumber(text)}) AS leading,
-       count(*) FILTER (WHERE ${plain} IS NOT NULL OR lower(trim(${text})) IN (${YES_AND_NO})) AS plain FROM ${rows.name}`,
-  );
-  const half = Number(counted!.rows) / 2;
-  const isOdd = Number(counted!.plain) < half;
-  if (isOdd && Number(counted!.leading) > half) {
+  const facts = await factsOf(rows, name, plain);
+  const isOdd = facts.plain < facts.filled / 2;
+  if (isOdd && facts.leading > facts.filled / 2) {
     const number = leadingNumber(text);
-    const found = await numbersOrTruths(rows, name, number);
+    const found = await numbersOrTruths(rows, name, { number, facts: await factsOf(rows, name, number) });
     return {
       ...found,
       sql: `${number} AS ${identifier(name)}`,
@@ -157,7 +153,7 @@ async function columnOfLabels(rows: Rows, name: string) {
   }
   const types = isOdd ? await typesIn(rows, name) : null;
   if (areTypes(types)) return guessedTypes(name, types);
-  return await numbersOrTruths(rows, name, plain);
+  return await numbersOrTruths(rows, name, { number: plain, facts });
 }
 
 const YES_AND_NO = "'true', 'false', 't', 'f', 'yes', 'no', 'y', 'n'";
@@ -166,23 +162,38 @@ const YES_AND_NO = "'true', 'false', 't', 'f', 'yes', 'no', 'y', 'n'";
 const leadingNumber = (text: string) =>
   `TRY_CAST(replace(regexp_extract(${text}, '^\\s*(-?[0-9]+([.,][0-9]+)?)', 1), ',', '.') AS DOUBLE)`;
 
-async function numbersOrTruths(rows: Rows, name: string, number: string) {
-  const numbers = `(SELECT ${identifier(name)} AS given, CASE WHEN isfinite(${number}) THEN ${number} END AS n FROM ${rows.name})`;
+/** What is known of a label column, and how many of its values are filled, are plain numbers or truths, and begin with a number. */
+type Facts = LabelFacts & { readonly filled: number; readonly plain: number; readonly leading: number };
+
+const numbersIn = (rows: Rows, name: string, number: string) =>
+  `(SELECT ${identifier(name)} AS given, CASE WHEN isfinite(${number}) THEN ${number} END AS n FROM ${rows.name})`;
+
+async function factsOf(rows: Rows, name: string, number: string): Promise<Facts> {
+  const numbers = numbersIn(rows, name, number);
   const lowest = `(SELECT min(n) FROM ${numbers})`;
+  const text = "CAST(given AS VARCHAR)";
   const [found] = await rows.query(
     `SELECT count(given) AS rows, count(*) FILTER (WHERE n NOT IN (0, 1)) AS others, coalesce(bool_and(n = trunc(n)), true) AS areWhole,
        coalesce(min(n), 0) AS lowest, coalesce(quantile_disc(n, 0.5), 0) AS median, min(n) FILTER (WHERE n > ${lowest}) AS second,
-       min(n) FILTER (WHERE n > 0) AS aboveZero FROM ${numbers}`,
+       min(n) FILTER (WHERE n > 0) AS aboveZero, count(nullif(${text}, '')) AS filled, count(${leadingNumber(text)}) AS leading,
+       count(*) FILTER (WHERE TRY_CAST(given AS DOUBLE) IS NOT NULL OR lower(trim(${text})) IN (${YES_AND_NO})) AS plain
+     FROM ${numbers}`,
   );
   const asNumber = (value: unknown) => (value === null ? null : Number(value));
-  const facts = Object.fromEntries(
+  return Object.fromEntries(
     Object.entries(found!).map(([key, value]) => [key, typeof value === "boolean" ? value : asNumber(value)]),
-  ) as LabelFacts;
+  ) as Facts;
+}
+
+type Numbers = { readonly number: string; readonly facts: LabelFacts };
+
+async function numbersOrTruths(rows: Rows, name: string, { number, facts }: Numbers) {
   const label = guessLabel(name, facts);
   const sql = identifier(name);
   if (label.type !== "Rating")
     return { label, sql, types: [], meaning: `label ${name} (positive where it is 1 or true)` };
   const bar = label.positive_from;
+  const numbers = numbersIn(rows, name, number);
   const [counted] = await rows.query(`SELECT count(*) FILTER (WHERE n >= ${bar}) AS positive FROM ${numbers}`);
   const share = percent(facts.rows === 0 ? 0 : Number(counted!.positive) / facts.rows);
   return { label, sql, types: [], meaning: `label ${name} (positive from ${bar}: ${share} of the rows)` };
