@@ -2,9 +2,11 @@ import {
   DuckDBArrayType,
   DuckDBDecimalType,
   DuckDBListType,
+  DuckDBStructType,
   type DuckDBType,
   DuckDBTypeId,
   LIST,
+  VARCHAR,
 } from "@duckdb/node-api";
 import type { FeatureType } from "../../../shared/feature-type.ts";
 import { LONG_INTEGERS, NUMBERS, TIMES } from "../rules/column-kinds.ts";
@@ -24,7 +26,14 @@ import { NESTED, vectorSql, vectorsOrLeftOut } from "./list-kinds.ts";
 import { isPlaceStruct } from "./place-text.ts";
 import { readRow } from "./staging.ts";
 import { textSuggestion } from "./suggest-text.ts";
-import { BRACKETED, LIST_SEPARATORS, separated, type TextReading, unlessNothing } from "./text-readings.ts";
+import {
+  BRACKETED,
+  LIST_SEPARATORS,
+  NAMES_OF_OBJECTS,
+  separated,
+  type TextReading,
+  unlessNothing,
+} from "./text-readings.ts";
 
 /** A column of an attribute table with its type. */
 export type TypedAttribute = {
@@ -49,7 +58,8 @@ export async function typeAttribute(
   given: Column,
   declared: FeatureType | undefined,
 ): Promise<TypedAttribute | LeftOut> {
-  const column = arrayAsList(given);
+  const names = namesOfObjects(arrayAsList(given));
+  const column = names ?? arrayAsList(given);
   const suggestion = TEXTS.has(column.type.typeId)
     ? await textSuggestion(place, column)
     : await plainSuggestion(place, column);
@@ -59,7 +69,8 @@ export async function typeAttribute(
   const reading = suggested?.type === type ? suggested.reading : undefined;
   const value = await valueSql(place, column, { type, reading });
   if (value === undefined) return { leftOut: `${column.type} cannot be ${type}` };
-  const guess = suggested?.type === type ? suggested.note : undefined;
+  const guess =
+    names !== undefined ? `is read as ${NAMES_OF_OBJECTS.name}` : suggested?.type === type ? suggested.note : undefined;
   const left = [
     await missingNote(place, column, { type, value }),
     type === "CategoryList" ? await lostElementsNote(place, elementsOf(column, reading), value) : undefined,
@@ -72,6 +83,16 @@ function arrayAsList({ sql, name, type }: Column): Column {
   if (!(type instanceof DuckDBArrayType)) return { sql, name, type };
   const list = LIST(type.valueType);
   return { sql: `CAST(${sql} AS ${list})`, name, type: list };
+}
+
+const hasName = (type: DuckDBType) =>
+  type instanceof DuckDBStructType && type.entryTypes[type.entryNames.indexOf("name")]?.typeId === DuckDBTypeId.VARCHAR;
+
+/** Objects, and lists of objects, that have a field `name`: their names instead. */
+function namesOfObjects({ sql, name, type }: Column): Column | undefined {
+  if (type instanceof DuckDBListType && hasName(type.valueType))
+    return { sql: `list_transform(${sql}, x -> x.name)`, name, type: LIST(VARCHAR) };
+  return hasName(type) && !isPlaceStruct(type) ? { sql: `(${sql}).name`, name, type: VARCHAR } : undefined;
 }
 
 const SHOWN_VALUES = 3;

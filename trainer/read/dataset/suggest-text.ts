@@ -19,6 +19,7 @@ import {
   currencyOf,
   isObject,
   LIST_SEPARATORS,
+  NAMES_OF_OBJECTS,
   NUMBER_READINGS,
   separated,
   unlessNothing,
@@ -76,7 +77,8 @@ export async function textSuggestion(place: Place, column: Column): Promise<Sugg
   }
   const time = areMost(count("dated")) ? await timeSuggestion(place, column, type) : undefined;
   if (time && areMost(time.read)) return time;
-  if (count("objects") > 0 && areMost(count("objects") + count("bracketed"))) return OBJECTS;
+  if (count("objects") > 0 && areMost(count("objects") + count("bracketed")))
+    return (await namesSuggestion(texts)) ?? OBJECTS;
   if (areMost(count("bracketed"))) return await bracketedSuggestion(texts);
   return (await separatedSuggestion(texts, present)) ?? { type };
 }
@@ -119,7 +121,18 @@ async function bracketedSuggestion({ staging, from }: Texts): Promise<Suggestion
     type: "CategoryList" as const,
     note: `is read as ${BRACKETED.name}`,
   };
-  return "leftOut" in found ? found : { ...found, reading: BRACKETED };
+  if ("leftOut" in found) return (await namesSuggestion({ staging, table: lists.table, from })) ?? found;
+  return { ...found, reading: BRACKETED };
+}
+
+async function namesSuggestion({ staging, from }: Texts): Promise<Suggestion | undefined> {
+  const reading = NAMES_OF_OBJECTS;
+  const { named, objects } = await readRow(
+    staging,
+    `SELECT count(*) FILTER (len(list_filter(${reading.value("v")}, x -> x <> '')) > 0) AS named, count(*) FILTER (contains(v, '{')) AS objects FROM ${from}`,
+  );
+  const areNamed = Number(objects) > 0 && Number(named) >= READ_FRACTION_MIN * Number(objects);
+  return areNamed ? { type: "CategoryList", reading, note: `is read as ${reading.name}` } : undefined;
 }
 
 /** Elements of a list in a text are short and repeat, and lists have different lengths. */

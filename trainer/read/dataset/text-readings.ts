@@ -11,7 +11,9 @@ export type TextReading = {
   value(text: string): string;
 };
 
-const quotedWords = NULL_WORDS.map((word) => `'${word}'`).join(", ");
+/** What people write where there is no number or time. As an id it would be one. */
+const NO_VALUE = ["-", "--", "–", "—", "?", "n/a"];
+const quotedWords = [...NULL_WORDS, ...NO_VALUE].map((word) => `'${word}'`).join(", ");
 /** SQL of a text without the words for nothing: NULL for those. */
 export const unlessNothing = (text: string): string => `CASE WHEN ${text} NOT IN (${quotedWords}) THEN ${text} END`;
 
@@ -61,6 +63,18 @@ export const NUMBER_READINGS: readonly TextReading[] = [
 /** A JSON object, a dictionary of Python or a struct of DuckDB: a key and a colon after the bracket. */
 export const isObject = (text: string) =>
   `regexp_matches(${text}, '^\\s*\\{\\s*("([^"\\\\]|\\\\.)*"|''[^'']*'')\\s*:')`;
+
+/** `'name': 'x'` within a dictionary of Python, which writes `"x"` where x has an apostrophe. */
+const PYTHON_NAME = `[{,]\\s*''name''\\s*:\\s*(''[^'']*''|"[^"]*")`;
+
+/** The names of objects, and of the objects in lists, in JSON or as Python shows them: `[{"id": 28, "name": "Action"}]`. */
+export const NAMES_OF_OBJECTS: TextReading = {
+  name: "the names of its objects",
+  value: (text) =>
+    `CASE WHEN NOT json_valid(${text}) THEN list_transform(regexp_extract_all(${text}, '${PYTHON_NAME}', 1), x -> x[2:-2])
+      WHEN json_type(${text}) = 'ARRAY' THEN json_extract_string(${text}, '$[*].name')
+      ELSE [json_extract_string(${text}, '$.name')] END`,
+};
 
 /** Unquoted words for nothing in the lists of Python. */
 const NO_ELEMENTS = ["None", "nan", "NaN"].map((word) => `'${word}'`).join(", ");

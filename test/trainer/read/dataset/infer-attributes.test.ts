@@ -208,13 +208,28 @@ test.each<[string, unknown]>([
 test.each<[string, string]>([
   [`('{"a": 1, "b": "x"}'), ('{}')`, "its values are objects"],
   ["('{''a'': 1}')", "its values are objects"],
-  [`('[{"name": "a", "id": 1}, {"name": "b"}]')`, "its lists contain objects"],
-  ["('[{''name'': ''a, b''}]')", "its lists contain objects"],
+  [`('[{"title": "a", "id": 1}, {"name": "b"}]'), ('[{"title": "a"}]')`, "its lists contain objects"],
+  ["('[{''title'': ''a, b''}]')", "its lists contain objects"],
   ["([{'a': 1}])", "cannot be an attribute"],
 ])("%s are no list: %s", async (values, expected) => {
   expect(await noteOn(values)).toContain(expected);
   expect(await read(values)).toBe("left out");
 });
+
+test.each<[string, (string[] | null)[]]>([
+  [`('[{"name": "b, c", "id": 1}, {"name": "a"}]'), ('[]'), ('{"id": 2, "name": "d"}')`, [["a", "b, c"], [], ["d"]]],
+  [`('[{''id'': 1, ''name'': ''it is''}, {''id'': 2, ''name'': "it''s"}]')`, [["it is", "it's"]]],
+  [`([{'id': 1, 'name': 'b'}, {'id': 2, 'name': 'a'}]), ([])`, [["a", "b"], []]],
+])("%s are the names of the objects", async (values, expected) => {
+  expect(await read(values)).toEqual(["CategoryList", expected]);
+  expect(await noteOn(values)).toContain("is read as the names of its objects");
+});
+
+test("an object with a name is its name", async () =>
+  expect(await read("({'id': 1, 'name': 'b'}), (NULL)")).toEqual(["Category", ["b", null]]));
+
+test("a dash is no value among numbers", async () =>
+  expect(await read("('1.5'), ('-'), ('n/a'), ('?')")).toEqual(["Numerical", [1.5, null, null, null]]));
 
 test("objects that are declared as lists are missing, and counted", async () => {
   const values = `('{"a": 1, "b": 2}'), ('a|b')`;
