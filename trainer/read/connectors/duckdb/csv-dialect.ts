@@ -54,11 +54,15 @@ export async function sniffCsv(connection: DuckDBConnection, typing: Typing): Pr
   return better;
 }
 
+/** `1::Toy Story::Animation|Comedy`: other delimiters come later, within a value. */
+const TWO_COLONS_TWICE = /^[^:,;|\t]+::.*::/;
+
 /** `sep=;` in the first line, as Excel writes it, and delimiters of two characters. */
 function knownFrom(line: string, file: SourceFile): Known {
   const separator = /^sep=([^\w"])\r?$/i.exec(line)?.[1];
   if (separator !== undefined) return { delimiter: separator, skip: 1 };
-  if (line.includes("::") && !DELIMITERS.some((delimiter) => line.includes(delimiter))) return { delimiter: "::" };
+  const hasOthers = DELIMITERS.some((delimiter) => line.includes(delimiter));
+  if (hasOthers ? TWO_COLONS_TWICE.test(line) : line.includes("::")) return { delimiter: "::" };
   return file.format === "tsv" && (line.includes("\t") || delimiterOf(line) === undefined) ? { delimiter: "\t" } : {};
 }
 

@@ -69,8 +69,14 @@ export async function asUtf8(opened: readonly OpenFile[], settings: ConnectorSet
   }
 }
 
-/** The first bytes of a ZIP archive, which an Excel workbook is, too. */
-const ZIP = Buffer.from("PK\u0003\u0004");
+/** Files that are no tables by how they begin, and what to do about it. An Excel workbook is a ZIP archive. */
+const NO_TABLES: readonly (readonly [RegExp, string])[] = [
+  [/^PK[^ -~]/, "is a ZIP archive or an Excel workbook: unpack it, or save its table as CSV"],
+  [/^SQLite format 3/, "is an SQLite database: write the table to a CSV file"],
+  [/^[^ -~]*\s*<(\?xml|!doctype|html|rss|feed)\b/i, "is XML or a web page: write its rows to a CSV or JSON file"],
+  [/^\s*\[?\s*\{\s*u?'/, "has dictionaries of Python, which are not JSON: write them with json.dumps"],
+];
+const BEGINNING_BYTES = 100;
 
 type Extent = Parameters<typeof textPieces>[1];
 
@@ -84,10 +90,10 @@ async function lookInto(file: OpenFile, extent: Extent) {
   for await (const text of textPieces(file, extent)) {
     if (isFirst && text[0] === 0xff && text[1] === 0xfe) return { encoding: "utf-16le", notes } as const;
     if (isFirst && text[0] === 0xfe && text[1] === 0xff) return { encoding: "utf-16be", notes } as const;
-    if (isFirst && text.subarray(0, ZIP.length).equals(ZIP)) {
-      const message = `${JSON.stringify(file.shownAs)} is a ZIP archive or an Excel workbook: unpack it, or save its table as CSV`;
-      throw sourceError({ code: "file_malformed", message });
-    }
+    const beginning = text.toString("latin1", 0, BEGINNING_BYTES);
+    const noTable = isFirst ? NO_TABLES.find(([begins]) => begins.test(beginning)) : undefined;
+    if (noTable !== undefined)
+      throw sourceError({ code: "file_malformed", message: `${JSON.stringify(file.shownAs)} ${noTable[1]}` });
     if (isFirst && text.subarray(0, text.indexOf(NEWLINE) + 1 || text.length).includes(0)) {
       const message = `${JSON.stringify(file.shownAs)} is not a text file: its first line has NUL characters; expected UTF-8 or UTF-16 with its mark`;
       throw sourceError({ code: "file_malformed", message });
