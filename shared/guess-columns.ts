@@ -38,7 +38,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
   ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u"), BASKET),
   item: words(
     "item_id item iid itemid item_key item_code item_number item_no item_idx item_index item_uuid product_id product productid",
-    "prod_id sku sku_id lineitem_sku variant_sku stock_code stockcode article_id article articleid asin parent_asin movie_id movie movieid film_id film",
+    "prod_id sku sku_id lineitem_sku item_sku product_sku variant_sku stock_code stockcode article_id article articleid asin parent_asin movie_id movie movieid film_id film",
     "track_id track song_id song artist_id artist album_id video_id video show_id book_id book isbn game_id game app_id appid",
     "anime_id recipe_id restaurant_id business_id venue_id poi_id location_id place_id listing_id property_id hotel_id job_id",
     "course_id news_id post_id page_id content_id document_id doc_id ad_id offer_id story_id variant_id title_id gmap_id",
@@ -163,15 +163,15 @@ export function guessDayAndClock(
   return undefined;
 }
 
-/** The column of ids of a table of users or items: the name that it has in the interactions, else that name written otherwise, or `id`. */
+/** The column of a table of users or items that has the name of the ids in the interactions, also written otherwise. */
 export function guessIdColumn(name: string, columnNames: readonly string[]): string | undefined {
   const bare = (column: string) => plainName(column).replaceAll("_", "");
-  return (
-    columnNames.find((column) => column === name) ??
-    columnNames.find((column) => bare(column) === bare(name)) ??
-    columnNames.find((column) => bare(column) === "id")
-  );
+  return columnNames.find((column) => column === name) ?? columnNames.find((column) => bare(column) === bare(name));
 }
+
+/** The column of ids of a table of users or items, by its name alone. */
+export const guessIdColumnByRole = (role: "user" | "item", columnNames: readonly string[]): string | undefined =>
+  bestOf(["id", ...NAMES[role]], columnNames);
 
 /** Names that the reader gives to the columns of a file without a header. */
 const NO_NAME = /^column\d+$/;
@@ -194,11 +194,16 @@ function withoutHeader(sample: readonly Readonly<Record<string, unknown>>[]): st
   return `The first line looks like data, not like names of columns (${row}): say which is which by position, such as ${flags}`;
 }
 
-const listed = (columnNames: readonly string[]) =>
-  `The columns are ${columnNames
-    .slice(0, 50)
+const listed = (columnNames: readonly string[]) => `The columns are ${listOfColumns(columnNames)}`;
+
+const LISTED_MAX = 50;
+
+/** For messages. */
+export const listOfColumns = (columnNames: readonly string[]): string =>
+  columnNames
+    .slice(0, LISTED_MAX)
     .map((name) => JSON.stringify(name))
-    .join(", ")}${columnNames.length > 50 ? " and others" : ""}`;
+    .join(", ") + (columnNames.length > LISTED_MAX ? " and others" : "");
 
 /** The column whose name comes first in the list; otherwise the first column that begins or ends with a longer name. */
 function bestOf(names: readonly string[], columns: readonly string[]): string | undefined {

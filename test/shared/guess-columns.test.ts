@@ -3,6 +3,7 @@ import {
   guessColumns,
   guessEventColumn,
   guessIdColumn,
+  guessIdColumnByRole,
   guessQuantityColumn,
   guessSessionColumn,
 } from "../../shared/guess-columns.ts";
@@ -60,11 +61,13 @@ test("objects are no ids", () =>
     guessColumns(["user", "visitor_id", "item_id"], {}, [{ user: { id: 1 }, visitor_id: "a", item_id: "i" }]),
   ).toEqual(guessed("visitor_id", "item_id", null, null)));
 
-test("the ids of a table of items are in the column of the same name, or of nearly the same, or in id", () => {
+test("the ids of a table of items are in the column of the same name, or of nearly the same, or of a usual one", () => {
   expect(guessIdColumn("itemid", ["item_id", "itemid"])).toBe("itemid");
   expect(guessIdColumn("movieId", ["id", "Movie_ID"])).toBe("Movie_ID");
-  expect(guessIdColumn("sku", ["name", "_id"])).toBe("_id");
   expect(guessIdColumn("sku", ["name", "product"])).toBeUndefined();
+  expect(guessIdColumnByRole("item", ["name", "product", "_id"])).toBe("_id");
+  expect(guessIdColumnByRole("item", ["name", "product"])).toBe("product");
+  expect(guessIdColumnByRole("user", ["name", "product"])).toBeUndefined();
 });
 
 test("a column that was given is not guessed for another role", () =>

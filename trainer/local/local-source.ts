@@ -1,6 +1,12 @@
 import { basename } from "node:path";
 import { EventType } from "../../shared/events/event.ts";
-import { guessColumns, guessIdColumn, guessSessionColumn, isBasket } from "../../shared/guess-columns.ts";
+import {
+  guessColumns,
+  guessIdColumn,
+  guessSessionColumn,
+  isBasket,
+  listOfColumns,
+} from "../../shared/guess-columns.ts";
 import { type ConnectorConfig, ModelName } from "../../shared/model-spec.ts";
 import { connect } from "../read/connectors/connect.ts";
 import { type Connector, jsonRows } from "../read/connectors/connector.ts";
@@ -8,8 +14,9 @@ import { fileSettings } from "../read/connectors/file/file-settings.ts";
 import { isPattern, type LocalTable, localTable } from "../read/connectors/file/local-table.ts";
 import { identifier } from "../read/connectors/sql-text.ts";
 import { idText } from "../read/rules/id-expression.ts";
+import { findIdColumn } from "../read/tables/id-column.ts";
+import { attributesOf, interactionsOf } from "../read/tables/rows-of-table.ts";
 import { StageError } from "../stage/stage-error.ts";
-import { interactionsOf } from "./interactions-of.ts";
 import { type LabelOfRows, labelOfRows } from "./label-of-rows.ts";
 import { LocalError, sentence } from "./local-error.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";
@@ -55,12 +62,12 @@ export async function describeFiles(
   const access = { ...given, idColumns: [] as string[] };
   try {
     const interactions = await tableOf(files.interactions, access, interactionsOf);
-    const items = files.items === null ? null : await tableOf(files.items, access);
-    const users = files.users === null ? null : await tableOf(files.users, access);
     const sample = await interactions.query(`SELECT * FROM ${interactions.name} LIMIT ${SAMPLE_ROWS}`);
     const columns = guessColumns(interactions.columns, files.columns, sample);
     if (columns.kind === "unclear") throw new LocalError(`${columns.reasons.join("; ")}.`);
     access.idColumns.push(columns.user, columns.item);
+    const items = await describedOf({ role: "item", path: files.items, id: columns.item }, interactions, access);
+    const users = await describedOf({ role: "user", path: files.users, id: columns.user }, interactions, access);
     if (files.session !== undefined && !interactions.columns.includes(files.session))
       throw new LocalError(`--session-column: there is no column ${JSON.stringify(files.session)}.`);
     const label = await labelOfRows(interactions, columns, files.positive);
@@ -83,7 +90,10 @@ export async function describeFiles(
       items,
       columns,
       /** The meaning of the columns, for the terminal. */
-      findings: findingsOf({ ...columns, areSessions }, label, offered),
+      findings: [
+        findingsOf({ ...columns, areSessions }, label, offered),
+        ...[items, users].flatMap((table) => (table?.found === undefined ? [] : [table.found])),
+      ].join("\n"),
     };
   } catch (error) {
     throw inOneSentence(error);
@@ -134,8 +144,35 @@ async function tableOf(
   return { ...local, name, columns: names, query, withIds };
 }
 
+/** A table of users or items. */
+type Described = Table & {
+  readonly idColumn: string;
+  /** What is said of an id column that was found by more than its name. */
+  readonly found: string | undefined;
+};
+
+async function describedOf(
+  { role, path, id }: { readonly role: "user" | "item"; readonly path: string | null; readonly id: string },
+  interactions: Table,
+  access: Access,
+): Promise<Described | null> {
+  if (path === null) return null;
+  const table = await tableOf(path, access, (name, columns) => attributesOf(name, columns, role));
+  const idColumn = await findIdColumn({ id, role }, interactions, table);
+  if (idColumn === undefined) {
+    const columns = listOfColumns(table.columns);
+    throw new LocalError(
+      `--${role}s needs a column with the ids that are in the column ${JSON.stringify(id)} of --data; its columns are ${columns}.`,
+    );
+  }
+  const found = guessIdColumn(id, [idColumn])
+    ? undefined
+    : `The ids of ${basename(path)} are in its column ${idColumn}.`;
+  return { ...table, idColumn, found };
+}
+
 type Entity = { readonly id: string; readonly source?: { readonly connector_id: string; readonly query: string } };
-type Tables = { readonly interactions: Table; readonly items: Table | null; readonly users: Table | null };
+type Tables = { readonly interactions: Table; readonly items: Described | null; readonly users: Described | null };
 
 /** The types of live events that the model learns from: those that web pages send, and those of the file. */
 function eventMeanings({ label, types }: LabelOfRows) {
@@ -169,9 +206,9 @@ function creationBody(
   const files = Object.entries({ interactions, items, users }).flatMap(([id, table]): Config[] =>
     table ? [{ id, ...table.config }] : [],
   );
-  const entity = (role: "user" | "item", id: string, table: Table | null): Entity => {
+  const entity = (role: "user" | "item", id: string, table: Described | null): Entity => {
     if (table === null) return { id };
-    const idName = identifier(idColumn(table, id, role));
+    const idName = identifier(table.idColumn);
     const query = `SELECT ${idName} AS ${identifier(id)}, * EXCLUDE (${idName}) FROM ${table.name}`;
     return { id, source: { connector_id: `${role}s`, query } };
   };
@@ -199,14 +236,6 @@ function creationBody(
       },
     },
   };
-}
-
-/** Finds the id column of an attribute table: the name that it has in the interactions, else that name written otherwise, or `id`. */
-function idColumn({ columns }: Table, name: string, role: "user" | "item"): string {
-  const found = guessIdColumn(name, columns);
-  if (found !== undefined) return found;
-  const listed = columns.map((column) => JSON.stringify(column)).join(", ");
-  throw new LocalError(`--${role}s needs a column ${JSON.stringify(name)}, as in --data; its columns are ${listed}.`);
 }
 
 /** Names the model after the file. */

@@ -148,10 +148,89 @@ test("ids of items may have another name in the table of items", async () => {
   ]);
 });
 
-test("an Excel workbook is named as what it is", async () =>
-  expect(await oneSentence(given({ "orders.xlsx": "PK\u0003\u0004\u0014\u0000" }))).toBe(
-    '"orders.xlsx" is a ZIP archive or an Excel workbook: unpack it, or save its table as CSV.',
-  ));
+describe("a table of items", () => {
+  /** Its rows as a training reads them, what is said of it, and whether it can be trained on. */
+  const read = async (name: string, items: string, interactions = EVENTS) => {
+    const files = await given({ "rentals.csv": interactions, [name]: items }, { items: join(root, "shop", name) });
+    const source = await describeFiles(files, access());
+    const rows = await source.items!.query(ModelSpec.parse(source.body).schema.item.source!.query);
+    return { rows, said: source.findings.split("\n").slice(1).join() };
+  };
+
+  test("has its ids in the column with those of the interactions", async () => {
+    const csv = "sku,Variant SKU,rank\nx,i1,1\ny,i2,2\n";
+    expect(await read("variants.csv", csv)).toEqual({
+      rows: [
+        { item_id: "i1", sku: "x", rank: "1" },
+        { item_id: "i2", sku: "y", rank: "2" },
+      ],
+      said: "The ids of variants.csv are in its column Variant SKU.",
+    });
+  });
+  test("may have no header", async () => {
+    const interactions = "user_id,item_id,timestamp\nu1,11,100\nu2,12,200\n";
+    const films = "11::One (1995)::a|b\n12::Two (1996)::b\n13::Three (1997)::a\n";
+    const row = { item_id: "11", column1: "One (1995)", column2: "a|b" };
+    expect((await read("films.dat", films, interactions)).rows[0]).toEqual(row);
+  });
+  test("has whole numbers as ids, also where they are written as fractions", async () => {
+    const interactions = "user_id,item_id,timestamp\nu1,11,100\nu2,12,200\n";
+    const csv = "number,code\n3,11.0\n11,12.0\n";
+    expect((await read("films.csv", csv, interactions)).said).toContain("column code");
+  });
+  test("has no ids in a column whose values repeat", async () => {
+    const interactions = "user_id,item_id,timestamp\nu1,11,100\nu2,12,200\nu2,13,300\n";
+    const csv = `age,asin\n${["11,12", "11,77", "12,78", "12,79", "12,80", "11,81", "13,82"].join("\n")}\n`;
+    expect((await read("films.csv", csv, interactions)).said).toContain("column asin");
+  });
+  test("without a known id has them in a column of a usual name", async () =>
+    expect((await read("films.csv", "id,title\nx1,One\n")).rows).toEqual([{ item_id: "x1", title: "One" }]));
+  test("needs a column of ids", async () => {
+    const files = given(
+      { "rentals.csv": EVENTS, "names.csv": "title\nOne\n" },
+      { items: join(root, "shop", "names.csv") },
+    );
+    expect(await oneSentence(files)).toBe(
+      '--items needs a column with the ids that are in the column "item_id" of --data; its columns are "title".',
+    );
+  });
+  test("has the fields of its objects; places stay as they are", async () => {
+    const place = { lat: 52.5, lon: 13.4 };
+    const json = JSON.stringify([{ item_id: "i1", maker: { id: 7, town: "Bonn" }, maker_id: 1, place }]);
+    expect((await read("shop.json", json)).rows).toEqual([
+      { item_id: "i1", maker_id: "1", place, maker_id_: "7", maker_town: "Bonn" },
+    ]);
+  });
+  test("may be a list in an object", async () => {
+    const json = JSON.stringify({ total: 1, products: [{ id: "i1", size: { width: 2 }, tags: ["a"] }] });
+    expect((await read("shop.json", json)).rows).toEqual([{ item_id: "i1", tags: ["a"], size_width: "2" }]);
+  });
+  test("keeps objects that have too many fields", async () => {
+    const fields = (name: string) => Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`${name}${i}`, "x"]));
+    const [details, more] = [fields("d"), fields("m")];
+    expect((await read("shop.json", JSON.stringify({ item_id: "i1", details, more }))).rows).toEqual([
+      { item_id: "i1", details, more },
+    ]);
+  });
+});
+
+test.each([
+  [
+    "orders.xlsx",
+    "PK\u0003\u0004\u0014\u0000",
+    "is a ZIP archive or an Excel workbook: unpack it, or save its table as CSV.",
+  ],
+  ["shop.db", "SQLite format 3\u0000", "is an SQLite database: write the table to a CSV file."],
+  ["feed.csv", '\ufeff<?xml version="1.0"?><rss/>', "is XML or a web page: write its rows to a CSV or JSON file."],
+  ["page.csv", "\n<!DOCTYPE html>\n<html></html>", "is XML or a web page: write its rows to a CSV or JSON file."],
+  [
+    "games.json",
+    "{u'user_id': u'7', u'item_id': 1}\n",
+    "has dictionaries of Python, which are not JSON: write them with json.dumps.",
+  ],
+])("%s is named as what it is", async (name, text, message) =>
+  expect(await oneSentence(given({ [name]: text }))).toBe(`${JSON.stringify(name)} ${message}`),
+);
 
 test("a file whose users are sessions becomes a model of sessions", async () => {
   const rows = "session_id,item_id,created_at\n1,a,100\n1,b,200\n";

@@ -37,11 +37,11 @@ export const EVALUATE = {
     },
     users: {
       ...{ ...text, value: "FILE" },
-      help: "users' attributes, one row a user, the same name of the id column: lists of test users without train rows are made from them where the train file shows that it helps, and the figures say by how much",
+      help: "users' attributes, one row a user: lists of test users without train rows are made from them where the train file shows that it helps, and the figures say by how much",
     },
     items: {
       ...{ ...text, value: "FILE" },
-      help: "items' attributes, one row an item, the same name of the id column: similar items are learnt from them too, and items without train rows have one place in ten",
+      help: "items' attributes, one row an item: similar items are learnt from them too, and items without train rows have one place in ten",
     },
     scenario: {
       ...{ ...text, value: "FILE" },

@@ -6,7 +6,9 @@ import {
   type GivenColumns,
   guessColumns,
   guessEventColumn,
+  guessIdColumn,
   guessSessionColumn,
+  listOfColumns,
 } from "../../../shared/guess-columns.ts";
 import type { ModelSchema } from "../../../shared/model-spec.ts";
 import { ExpectedError } from "../../expected-error.ts";
@@ -30,6 +32,8 @@ import { unreadableOf } from "../../read/dataset/stage-query.ts";
 import { openStaging, runStaged, type Staging, stageRows } from "../../read/dataset/staging.ts";
 import { ofText } from "../../read/rules/id-expression.ts";
 import { countRejected, describeRejected } from "../../read/rules/reject-reasons.ts";
+import { findIdColumn } from "../../read/tables/id-column.ts";
+import { attributesOf, interactionsOf } from "../../read/tables/rows-of-table.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { plainTable } from "./list-file.ts";
 
@@ -80,8 +84,9 @@ export async function readFiles(files: FilesToRead, signal: AbortSignal): Promis
   const staging = await openStaging({ workDirectory, memoryMb: MEMORY_MB, signal });
   const context: Context = { staging, workDirectory, signal, opened: [], idColumns: [] };
   try {
-    const train = await openTable(context, files.train, "train");
-    const test = await openTable(context, files.test, "test", train.wasLists);
+    const train = await openTable(context, { path: files.train, name: "train", rowsOf: interactionsOf });
+    const areLists = train.wasLists;
+    const test = await openTable(context, { path: files.test, name: "test", rowsOf: interactionsOf, areLists });
     const columns = columnsOf(train, files);
     context.idColumns.push(columns.user, columns.item);
     const trainRows = await aboutFile(files.train, () =>
@@ -92,18 +97,20 @@ export async function readFiles(files: FilesToRead, signal: AbortSignal): Promis
     );
     const acceptedSql = "(FROM train_rows UNION ALL FROM test_rows)";
     await numberIds(staging, { ...trainRows.checked, acceptedSql }, null);
-    const interactionsOf = async ({ checked }: StagedFile) =>
+    const readRows = async ({ checked }: StagedFile) =>
       (await readInteractions(staging, checked, { tieOrder: "row" })).interactions;
-    const interactions = await interactionsOf(trainRows);
+    const interactions = await readRows(trainRows);
     const users = await readAttributeFile(context, files.users, {
       what: "user",
       id: columns.user,
       count: interactions.userCount,
+      train,
     });
     const items = await readAttributeFile(context, files.items, {
       what: "item",
       id: columns.item,
       count: interactions.itemCount,
+      train,
     });
     return {
       train: {
@@ -114,7 +121,7 @@ export async function readFiles(files: FilesToRead, signal: AbortSignal): Promis
         itemAttributes: items.columns,
         userAttributes: users.columns,
       },
-      test: await interactionsOf(testRows),
+      test: await readRows(testRows),
       columns,
       rejectedRows: trainRows.rejected + testRows.rejected,
       warnings: [
@@ -143,14 +150,25 @@ type Context = {
 type Table = {
   readonly path: string;
   readonly connector: Connector;
+  /** The table as an expression after FROM. */
   readonly name: string;
   readonly columns: readonly string[];
   /** The first rows. */
   readonly sample: readonly Readonly<Record<string, unknown>>[];
   readonly wasLists: boolean;
+  /** The first rows of a query. */
+  query(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
 };
 
-async function openTable(context: Context, path: string, name: string, areLists = false): Promise<Table> {
+type TableFile = {
+  readonly path: string;
+  readonly name: string;
+  /** The table for SQL, from its name, its columns and its first row. */
+  readonly rowsOf: typeof interactionsOf;
+  readonly areLists?: boolean;
+};
+
+async function openTable(context: Context, { path, name, rowsOf, areLists = false }: TableFile): Promise<Table> {
   const { workDirectory, signal, opened, idColumns } = context;
   return await aboutFile(path, async () => {
     const isOfMany = isPattern(path) || (await stat(path)).isDirectory();
@@ -161,11 +179,15 @@ async function openTable(context: Context, path: string, name: string, areLists 
     const settings = fileSettings([local.folder], workDirectory);
     const connector = await connectFile(local.config, { customer: "local", settings, idColumns });
     opened.push(connector);
-    const query = `FROM ${identifier(local.table)}`;
-    const { columns: found } = await connector.inspect(query, signal);
-    const sample = await jsonRows(await connector.read(query, { signal, limit: SAMPLE_ROWS }));
-    const columns = found.map((column) => column.name);
-    return { path, connector, name: local.table, columns, sample, wasLists: file.wasLists };
+    const query = async (sql: string) => jsonRows(await connector.read(sql, { signal, limit: SAMPLE_ROWS }));
+    const stored = identifier(local.table);
+    const columnsOf = async (table: string) => (await connector.inspect(`FROM ${table}`, signal)).columns;
+    const storedColumns = await columnsOf(stored);
+    const rows = await query(`FROM ${stored}`);
+    const table = rowsOf(stored, storedColumns, rows[0] ?? {});
+    const columns = (table === stored ? storedColumns : await columnsOf(table)).map((column) => column.name);
+    const sample = table === stored ? rows : await query(`FROM ${table}`);
+    return { path, connector, name: table, columns, sample, wasLists: file.wasLists, query };
   });
 }
 
@@ -206,7 +228,7 @@ async function stageInteractions(
   const has = (column: string | null): column is string => column !== null && table.columns.includes(column);
   for (const column of [user, item]) checkColumn(table, column);
   const query = `SELECT ${identifier(user)}, ${identifier(item)}, ${has(time) ? identifier(time) : "0"} AS created_at,
-    ${has(label) ? isPositive(identifier(label), types) : "true"} AS positive FROM ${identifier(table.name)}`;
+    ${has(label) ? isPositive(identifier(label), types) : "true"} AS positive FROM ${table.name}`;
   const source = await table.connector.read(query, { signal });
   const rows = await stageRows(staging, { name: `${part}_file`, source });
   const schema: ModelSchema = {
@@ -254,35 +276,44 @@ function isPositive(column: string, types: readonly string[] | undefined): strin
 }
 
 type Attributes = { readonly columns: readonly AttributeColumn[]; readonly warnings: readonly string[] };
-type Described = { readonly what: "user" | "item"; readonly id: string; readonly count: number };
+type Described = {
+  readonly what: "user" | "item";
+  /** The column of the interactions. */
+  readonly id: string;
+  readonly count: number;
+  readonly train: Table;
+};
 
 /** The attributes of every user or item that has a number, in the order of the numbers; none without a file. */
 async function readAttributeFile(
   context: Context,
   path: string | undefined,
-  { what, id, count }: Described,
+  { what, id: wanted, count, train }: Described,
 ): Promise<Attributes> {
   if (path === undefined) return { columns: [], warnings: [] };
-  const { staging, signal } = context;
+  const { staging, signal, idColumns } = context;
   const index = `${what}s` as const;
-  const table = await openTable(context, path, index);
-  checkColumn(table, id);
+  const rowsOf: typeof interactionsOf = (name, columns) => attributesOf(name, columns, what);
+  const table = await openTable(context, { path, name: index, rowsOf });
   return await aboutFile(path, async () => {
+    const id = (await findIdColumn({ id: wanted, role: what }, train, table)) ?? wanted;
+    checkColumn(table, id);
+    idColumns.push(id);
     const columns = attributeColumns({ id }, table.columns, what);
-    const source = await table.connector.read(`FROM ${identifier(table.name)}`, { signal, columns });
+    const source = await table.connector.read(`FROM ${table.name}`, { signal, columns });
     const rows = await stageRows(staging, { name: `${what}_rows`, source });
     const staged = await checkAttributes(staging, rows, { entity: { id }, what });
     const read = await readAttributes(staging, staged, { index, count });
     const unknownIds = await unknownIdsWarning(staging, staged, { known: index, what });
-    const warnings = [...staged.warnings, ...(unknownIds ? [unknownIds] : []), ...read.warnings];
+    const found = guessIdColumn(wanted, [id]) ? [] : [`the ids are read from the column ${JSON.stringify(id)}.`];
+    const warnings = [...found, ...staged.warnings, ...(unknownIds ? [unknownIds] : []), ...read.warnings];
     return { columns: read.columns, warnings: warnings.map((warning) => `${path}: ${warning}`) };
   });
 }
 
 function checkColumn({ path, columns }: Table, column: string): void {
   if (columns.includes(column)) return;
-  const found = columns.slice(0, 50).map((name) => JSON.stringify(name));
-  throw new FileError(`${path} has no column ${JSON.stringify(column)}; its columns are ${found.join(", ")}.`);
+  throw new FileError(`${path} has no column ${JSON.stringify(column)}; its columns are ${listOfColumns(columns)}.`);
 }
 
 const COLUMN_FAULTS = ["too_many_rejected_rows", "unsupported_column_type"];

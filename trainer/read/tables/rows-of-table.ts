@@ -1,11 +1,13 @@
 /**
- * Tables whose rows are not interactions as they stand. JSON often holds the ids of events and orders within objects and lists:
+ * Tables whose rows are not interactions or items as they stand. JSON often holds what matters within objects and lists:
  * `{user: {id}, items: [{product_id}, …]}`. Tills write the day and the clock into two columns.
  */
 import { DuckDBListType, DuckDBStructType, type DuckDBType } from "@duckdb/node-api";
-import { guessDayAndClock, guessItemColumn } from "../../shared/guess-columns.ts";
-import type { SourceColumn } from "../read/connectors/connector.ts";
-import { identifier, literal } from "../read/connectors/sql-text.ts";
+import { guessDayAndClock, guessIdColumnByRole, guessItemColumn } from "../../../shared/guess-columns.ts";
+import type { SourceColumn } from "../connectors/connector.ts";
+import { identifier, literal } from "../connectors/sql-text.ts";
+import { isPlaceStruct } from "../dataset/place-text.ts";
+import { QUERY_ATTRIBUTES_MAX } from "../dataset/read-attributes.ts";
 
 type Column = Pick<SourceColumn, "name" | "type">;
 type Row = Readonly<Record<string, unknown>>;
@@ -15,6 +17,29 @@ const FIELDS_MAX = 500;
 /** @param first The first row. The table is returned as it is where nothing has to be changed. */
 export const interactionsOf = (table: string, columns: readonly Column[], first: Row): string =>
   withMoment(rowPerItem(table, columns), columns, first);
+
+/**
+ * A table of users or items with a column for each field of an object, such as `brand_name`, instead of the object. Where the rows have
+ * no id, but a list of objects has, each of these is a row: `{"products": [{"id": 7}, …], "total": 150}`. Places stay as they are.
+ */
+export function attributesOf(table: string, columns: readonly Column[], role: "user" | "item"): string {
+  const hasId = (names: readonly string[]) => guessIdColumnByRole(role, names) !== undefined;
+  const list = hasId(namesOf(columns))
+    ? undefined
+    : columns.find(({ type }) => type instanceof DuckDBListType && hasId(namesOf(fieldsOf(type.valueType))));
+  if (list === undefined) return withoutObjects(table, columns);
+  const rows = `(SELECT unnest(${identifier(list.name)}, max_depth := 2) FROM ${table})`;
+  return withoutObjects(rows, fieldsOf((list.type as DuckDBListType).valueType));
+}
+
+function withoutObjects(table: string, columns: readonly Column[]): string {
+  const objects = columns.filter(({ type }) => type instanceof DuckDBStructType && !isPlaceStruct(type));
+  const fields = objects.flatMap((column) => fieldsOf(column.type).map((field) => ({ column, field })));
+  const width = columns.length - objects.length + fields.length;
+  if (objects.length === 0 || width > QUERY_ATTRIBUTES_MAX) return table;
+  const excluded = objects.map(({ name }) => identifier(name)).join(", ");
+  return `(SELECT * EXCLUDE (${excluded}) FROM ${withFields(table, columns, fields)})`;
+}
 
 /** Adds a column `date_time` of the day and the clock. */
 function withMoment(table: string, columns: readonly Column[], first: Row): string {
@@ -30,12 +55,13 @@ function withMoment(table: string, columns: readonly Column[], first: Row): stri
  */
 function rowPerItem(table: string, columns: readonly Column[]): string {
   const list = guessItemColumn(namesOf(columns)) === undefined ? columns.find(isListOfItems) : undefined;
-  if (list === undefined) return withFields(table, columns);
+  if (list === undefined) return withFields(table, columns, fieldsOfEvents(columns));
   const others = columns.filter((column) => column !== list);
   const entry = { name: freeName(singular(list.name), others), type: (list.type as DuckDBListType).valueType };
   const kept = others.map(({ name }) => identifier(name));
   const unnested = `unnest(${identifier(list.name)}) AS ${identifier(entry.name)}`;
-  return withFields(`(SELECT ${[...kept, unnested].join(", ")} FROM ${table})`, [...others, entry]);
+  const all = [...others, entry];
+  return withFields(`(SELECT ${[...kept, unnested].join(", ")} FROM ${table})`, all, fieldsOfEvents(all));
 }
 
 const namesOf = (columns: readonly Column[]) => columns.map(({ name }) => name);
@@ -45,10 +71,11 @@ const isListOfItems = ({ name, type }: Column) =>
   type instanceof DuckDBListType && /s$/i.test(name) && guessItemColumn([singular(lastWord(name))]) !== undefined;
 const lastWord = (name: string) => /([A-Z]?[a-z]+|[A-Z]+)$/.exec(name)?.[0] ?? "";
 
-function withFields(table: string, columns: readonly Column[]): string {
+type Field = { readonly column: Column; readonly field: Column };
+
+function withFields(table: string, columns: readonly Column[], fields: readonly Field[]): string {
   const known: Column[] = [...columns];
-  const added = columns.flatMap((column) => fieldsOf(column)).slice(0, FIELDS_MAX);
-  const selected = added.map(({ column, field }) => {
+  const selected = fields.slice(0, FIELDS_MAX).map(({ column, field }) => {
     const name = freeName(`${column.name}_${field.name}`, known);
     known.push({ name, type: field.type });
     return `struct_extract(${identifier(column.name)}, ${literal(field.name)}) AS ${identifier(name)}`;
@@ -56,14 +83,18 @@ function withFields(table: string, columns: readonly Column[]): string {
   return selected.length === 0 ? table : `(SELECT *, ${selected.join(", ")} FROM ${table})`;
 }
 
-/** The fields of an object. Where one of them looks like an item, `id` is that of the object itself, such as a line of an order. */
-function fieldsOf(column: Column): { readonly column: Column; readonly field: Column }[] {
-  if (!(column.type instanceof DuckDBStructType)) return [];
-  const { entryNames, entryTypes } = column.type;
-  const fields = entryNames.map((name, i): Column => ({ name, type: entryTypes[i] as DuckDBType }));
-  const hasItem = guessItemColumn(entryNames) !== undefined;
-  return fields.filter(({ name }) => !(hasItem && /^id$/i.test(name))).map((field) => ({ column, field }));
-}
+const fieldsOf = (type: DuckDBType): Column[] =>
+  type instanceof DuckDBStructType
+    ? type.entryNames.map((name, i) => ({ name, type: type.entryTypes[i] as DuckDBType }))
+    : [];
+
+/** The fields of objects. Where one of an object looks like an item, `id` is that of the object itself, such as a line of an order. */
+const fieldsOfEvents = (columns: readonly Column[]): Field[] =>
+  columns.flatMap((column) => {
+    const fields = fieldsOf(column.type);
+    const hasItem = guessItemColumn(namesOf(fields)) !== undefined;
+    return fields.filter(({ name }) => !(hasItem && /^id$/i.test(name))).map((field) => ({ column, field }));
+  });
 
 /** Names of columns are the same for SQL in upper and lower case. */
 function freeName(wanted: string, columns: readonly Column[]): string {

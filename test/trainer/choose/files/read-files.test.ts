@@ -181,6 +181,12 @@ test("compressed files and names in capitals are read", async () => {
   expect([train, later]).toEqual([["ann 1 0", "bob 2 0"], ["ann 2 0"]]);
 });
 
+test("orders with a list of items are one row for each", async () => {
+  const order = (user: string, ...skus: string[]) => JSON.stringify({ user, items: skus.map((sku) => ({ sku })) });
+  const { train, test: later } = await rows(file("jsonl", order("ann", "a", "b")), file("jsonl", order("ann", "c")));
+  expect([train, later]).toEqual([["ann a 0", "ann b 0"], ["ann c 0"]]);
+});
+
 describe("attributes", () => {
   const train = file("csv", "user_id,sku\n7,a\n8,b\n9,c\n");
   const attributesOf = async (more: More) => {
@@ -207,9 +213,15 @@ describe("attributes", () => {
   test("a file without any known id is a warning; a file without the column of ids is refused", async () => {
     const { warnings } = await attributesOf({ items: file("csv", "sku,tags\nx,red\n") });
     expect(warnings.join()).toMatch(/No id of the item query, such as "x" is among those of the interactions/);
-    await expect(attributesOf({ users: file("csv", "who,city\n7,Bonn\n") })).rejects.toThrow(
+    await expect(attributesOf({ users: file("csv", "who,city\n70,Bonn\n") })).rejects.toThrow(
       /has no column "user_id"; its columns are "who", "city"\./,
     );
+  });
+  test("ids may be in a column of another name, and fields in objects", async () => {
+    const path = file("json", '[{"asin": "b", "maker": {"town": "Bonn"}}, {"asin": "a", "maker": {"town": "Ulm"}}]');
+    const { items, warnings } = await attributesOf({ items: path });
+    expect(items).toMatchObject([{ name: "maker_town", dictionary: ["Bonn", "Ulm"] }]);
+    expect(warnings).toEqual([`${path}: the ids are read from the column "asin".`]);
   });
 });
 
