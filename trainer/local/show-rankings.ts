@@ -48,25 +48,28 @@ export async function showRankings(
   const [first = ""] = await show({ title: `For the user ${id}`, path: `${path}?user_id=${userParameter}&limit=10` });
   const session = { interactions: latest.slice(-3).map((item_id) => ({ item_id })), limit: 5 };
   await show({ title: "For an anonymous session with the same latest items", path, body: session });
-  const retrieval = filterOf((await itemsOf(source, [first])).get(first), attributes);
+  const details = await detailsOf(service, `${path}?user_id=${userParameter}&limit=10&return=reasons,metadata`);
+  const known = details.map(({ metadata }) => metadata);
+  const retrieval = filterOf(known, attributes);
   if (retrieval !== undefined) {
     const title = `For the user ${id}, only where ${JSON.stringify(retrieval)}`;
     await show({ title, path, body: { user_id: id, retrieval, limit: 5 } });
   }
   if (first === "") return id;
   const like = `/v0/models/${source.body.model_name}/similar_items?item_id=${encodeURIComponent(first)}&limit=3`;
-  const reasons = await reasonsOf(service, `${path}?user_id=${userParameter}&limit=1&return=reasons`);
+  const reasons = (details[0]?.reasons ?? []).map(({ item_id }) => String(item_id));
   const similar = (await rank(service, { path: like })).ids;
   const because = reasons.length > 0 ? `, because of ${await named(reasons)}` : "";
   print(`\n${await named([first])} is first for user ${id}${because}. Similar to it: ${await named(similar)}.`);
   return id;
 }
 
-/** The items of the history that contributed most to the first item of a list. */
-async function reasonsOf(service: Service, path: string): Promise<string[]> {
+type Detail = { readonly reasons: readonly { readonly item_id: string | number }[]; readonly metadata: Row };
+
+/** The items of a list with what is known of each. */
+async function detailsOf(service: Service, path: string): Promise<readonly Detail[]> {
   const answer = expectStatus(await callService(service, "GET", path), 200);
-  const { items } = answer as { items: { reasons: { item_id: string | number }[] }[] };
-  return items.flatMap(({ reasons }) => reasons.map(({ item_id }) => String(item_id)));
+  return (answer as unknown as { items: readonly Detail[] }).items;
 }
 
 /**
@@ -112,29 +115,20 @@ export async function itemsOf(source: LocalSource, ids: readonly string[]): Prom
   return new Map(rows.map((row) => [String(row.shown_id), row]));
 }
 
-/** A filter that the item passes: its first category. Undefined if it has none. */
-export function filterOf(item: Row | undefined, attributes: Attributes): object | undefined {
-  const categories = attributes.filter(({ name, type }) => /^Category/.test(type) && !TITLE_NAMES.test(name));
-  const found = categories.find(({ name }) => item?.[name]);
-  if (found === undefined) return undefined;
-  const value = String(item![found.name]);
-  return { [found.name]: { $in: [found.type === "CategoryList" ? elementIn(value) : value] } };
-}
-
-/** The first element of a list in a text: JSON, `a|b`, `a, b`, `['a', 'b']` or `{a,b}`. */
-function elementIn(text: string): string {
-  const elements =
-    jsonList(text) ?? text.split(/[|;,[\]{}"]/).map((element) => element.replace(/^[\s']+|[\s']+$/g, ""));
-  return elements.find((element) => element !== "") ?? text;
-}
-
-function jsonList(text: string): string[] | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? value.map((element) => String(element ?? "")) : undefined;
-  } catch {
-    return undefined;
-  }
+/**
+ * A filter that the first of these items passes and, if possible, some others but not all. Undefined if it has no category.
+ *
+ * @param items Their attributes.
+ */
+export function filterOf(items: readonly Row[], attributes: Attributes): object | undefined {
+  const valuesOf = (item: Row | undefined, name: string) => [item?.[name] ?? []].flat().map(String);
+  const names = attributes.filter(({ type }) => /^Category/.test(type)).map(({ name }) => name);
+  const found = names
+    .filter((name) => !TITLE_NAMES.test(name))
+    .flatMap((name) => valuesOf(items[0], name).map((value) => ({ name, value })))
+    .map((one) => ({ ...one, count: items.filter((item) => valuesOf(item, one.name).includes(one.value)).length }))
+    .sort((a, b) => Number(a.count === items.length) - Number(b.count === items.length) || b.count - a.count)[0];
+  return found && { [found.name]: { $in: [found.value] } };
 }
 
 /** Makes the call. It is repeated while the edge does not serve the version yet. */

@@ -85,21 +85,20 @@ test("items are found by the id of the interactions", async () => {
   expect([...(await itemsOf(bare, ["i1"])), ...(await itemsOf(source, []))]).toEqual([]);
 });
 
-test("the sample filter is the first category of the item, and nothing if it has none", () => {
+test("the sample filter is a category of the first item that some others have, and nothing if it has none", () => {
   const attributes = [
     { name: "title", type: "Category" },
     { name: "size", type: "Numerical" },
+    { name: "shop", type: "Category" },
     { name: "tags", type: "CategoryList" },
   ];
-  expect(filterOf({ title: "One", size: 3, tags: "plain|red" }, attributes)).toEqual({ tags: { $in: ["plain"] } });
-  expect(filterOf({ title: "One", tags: null }, attributes)).toBe(undefined);
-  expect(filterOf(undefined, attributes)).toBe(undefined);
-  for (const [tags, first] of [
-    ['[null, "caf\\u00e9, bar", "b"]', "café, bar"],
-    ["['a', 'b']", "a"],
-    ["{a,b}", "a"],
-  ] as const)
-    expect(filterOf({ tags }, attributes)).toEqual({ tags: { $in: [first] } });
+  const item = (shop: string | null, tags: string[] | null) => ({ title: "One", size: 3, shop, tags });
+  const others = [item("own", ["red", "old"]), item("own", ["red"]), item("own", ["blue"])];
+  expect(filterOf([item("own", ["plain", "red"]), ...others], attributes)).toEqual({ tags: { $in: ["red"] } });
+  expect(filterOf([item("own", null), ...others], attributes)).toEqual({ shop: { $in: ["own"] } });
+  expect(filterOf([item("other", ["plain"])], attributes)).toEqual({ shop: { $in: ["other"] } });
+  expect(filterOf([item(null, null), ...others], attributes)).toBe(undefined);
+  expect(filterOf([], attributes)).toBe(undefined);
 });
 
 test("a shell reads the curl line correctly whatever the id contains", () => {
@@ -132,7 +131,8 @@ test("lists with titles, reasons and similar items are printed, and calls are re
   const calls: string[] = [];
   const server = createServer((request, response) => {
     const status = calls.push(`${request.method} ${request.url}`) === 1 ? 404 : 200;
-    const explained = '{"items":[{"item_id":"i1","reasons":[{"item_id":"i25","share":1}]}]}';
+    const item = { item_id: "i1", reasons: [{ item_id: "i25", share: 1 }], metadata: { tags: ["plain"] } };
+    const explained = JSON.stringify({ items: [item] });
     const body = request.url!.includes("return=") ? explained : '["i1","i7"]';
     response.writeHead(status, { "x-rank-strategy": "personalized" }).end(body);
   });
@@ -143,10 +143,10 @@ test("lists with titles, reasons and similar items are printed, and calls are re
   await showRankings({ edgeUrl, apiKey: "rk_key", signal }, source, output);
   server.close();
   const known = "GET /v0/models/shop/rank?user_id=u2&limit=10";
-  const reasons = "GET /v0/models/shop/rank?user_id=u2&limit=1&return=reasons";
+  const details = "GET /v0/models/shop/rank?user_id=u2&limit=10&return=reasons,metadata";
   const similar = "GET /v0/models/shop/similar_items?item_id=i1&limit=3";
-  const bodies = Array(2).fill("POST /v0/models/shop/rank");
-  expect(calls).toEqual([known, known, ...bodies, reasons, similar]);
+  const [session, filtered] = Array(2).fill("POST /v0/models/shop/rank");
+  expect(calls).toEqual([known, known, session, details, filtered, similar]);
   expect(lines[0]).toContain('Item "25"');
   expect(lines[1]).toMatch(
     /^\nFor the user u2 \(personalized\):\n\ncurl .*\n\n {3}1 {2}i1 {2}Item "1"\n {3}2 {2}i7 {2}Item "7"$/,
