@@ -25,25 +25,29 @@ const BASKET = words(
   "basket_id basket order_id orderid transaction_id transaction receipt_id receipt_no receipt invoice_no invoiceno invoice_id invoice ticket_id",
 );
 
+const ITEM_IDS = words(
+  "item_id item iid itemid item_key item_code item_number item_no item_idx item_index item_uuid product_id product productid",
+  "prod_id sku sku_id lineitem_sku item_sku product_sku variant_sku stock_code stockcode article_id article articleid asin parent_asin movie_id movie movieid film_id film",
+  "track_id track song_id song artist_id artist album_id video_id video show_id book_id book isbn game_id game app_id appid",
+  "anime_id recipe_id restaurant_id business_id venue_id poi_id location_id place_id listing_id property_id hotel_id job_id",
+  "course_id news_id post_id page_id content_id document_id doc_id ad_id offer_id story_id variant_id title_id gmap_id",
+  "entity_id object_id artikel artikel_id artikelnummer artikel_nr produkt produit producto produto prodotto i",
+);
+/** Where nothing else tells items apart. */
+const TITLES = words("product_name item_name product_title item_title movie_title book_title song_name track_name");
+
 /** Common names, the most specific first, in lower case with `_` between words, as plainName writes them. */
 const NAMES: Readonly<Record<Role, readonly string[]>> = {
   user: words(
-    "user_id user uid userid user_key user_code user_number user_no user_hash user_idx user_index user_uuid user_guid",
+    "user_id user uid userid user_key user_code user_number user_no user_hash user_idx user_index user_uuid user_guid username",
     "visitor_id visitor visitorid fullvisitorid full_visitor_id customer_id customer customerid cust_id client_id client clientid",
     "customer_no customer_number customer_code",
     "account_id account member_id member buyer_id buyer shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
     "viewer_id listener_id reader_id player_id person_id profile_id msno household_id user_pseudo_id distinct_id",
     "kunde kunden_id kundennummer kunden_nr benutzer nutzer utilisateur usuario cliente utente",
     "customer_email user_email buyer_email billing_email email e_mail email_address",
-  ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u"), BASKET),
-  item: words(
-    "item_id item iid itemid item_key item_code item_number item_no item_idx item_index item_uuid product_id product productid",
-    "prod_id sku sku_id lineitem_sku item_sku product_sku variant_sku stock_code stockcode article_id article articleid asin parent_asin movie_id movie movieid film_id film",
-    "track_id track song_id song artist_id artist album_id video_id video show_id book_id book isbn game_id game app_id appid",
-    "anime_id recipe_id restaurant_id business_id venue_id poi_id location_id place_id listing_id property_id hotel_id job_id",
-    "course_id news_id post_id page_id content_id document_id doc_id ad_id offer_id story_id variant_id title_id gmap_id",
-    "entity_id object_id artikel artikel_id artikelnummer artikel_nr produkt produit producto produto prodotto i",
-  ),
+  ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u customer_name client_name buyer_name"), BASKET),
+  item: [...ITEM_IDS, ...TITLES],
   time: words(
     "created_at timestamp event_time event_timestamp ts time datetime date_time date event_date interaction_time",
     "created created_time creation_time created_on time_stamp unix_timestamp unix_time epoch occurred_at happened_at",
@@ -59,6 +63,15 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
   ),
 };
 
+/** In a table of orders, these may be the number of a line, and those the branch. */
+const LINES = words("item_id item iid itemid item_number item_no");
+const BRANCHES = words("location_id place_id venue_id poi_id");
+const ITEMS_OF_ORDERS = [
+  ...ITEM_IDS.filter((name) => !LINES.includes(name) && !BRANCHES.includes(name)),
+  ...LINES,
+  ...TITLES,
+];
+
 /** The column of items, by its name alone. */
 export const guessItemColumn = (columnNames: readonly string[]): string | undefined => bestOf(NAMES.item, columnNames);
 
@@ -68,12 +81,12 @@ const SESSION_NAMES = [...SESSION, "visit_id"];
 export const guessSessionColumn = (columnNames: readonly string[]): string | undefined =>
   bestOf(SESSION_NAMES, columnNames);
 
-/** Whether a column of users has orders. */
-export const isBasket = (column: string): boolean => bestOf(BASKET, [column]) !== undefined;
+/** The column of orders. */
+export const guessOrderColumn = (columnNames: readonly string[]): string | undefined => bestOf(BASKET, columnNames);
 
 const EVENT_NAMES = words(
   "event_type event event_name action action_type behavior behavior_type behaviour behaviour_type interaction_type activity activity_type",
-  "order_status payment_status financial_status",
+  "order_status payment_status financial_status status",
 );
 const QUANTITY_NAMES = words("quantity qty");
 
@@ -115,15 +128,19 @@ export function guessColumns(
   };
   const areTimes = are(looksLikeTime);
   const areDates = are((value) => looksLikeTime(value) && !isNumber(value));
+  const areOrders = guessOrderColumn(columnNames) !== undefined;
   const guess = (role: Role): string | undefined => {
     const columns = [...free];
+    const names = role === "item" && areOrders ? ITEMS_OF_ORDERS : NAMES[role];
     const times = role === "time" ? columns.filter(areTimes) : [];
-    const named = bestOf(NAMES[role], times) ?? bestOf(NAMES[role], columns);
+    const named = bestOf(names, times) ?? bestOf(names, columns);
     const found = given[role] ?? named ?? likelyTime(times, times.filter(areDates));
     if (found !== undefined) free.delete(found);
     return found;
   };
-  const [user, item, time, label] = [guess("user"), guess("item"), guess("time"), guess("label")];
+  const byName = { user: guess("user"), item: guess("item"), time: guess("time"), label: guess("label") };
+  const other = areOrders ? undefined : otherId([...free], sample);
+  const { user = byName.item && other, item = byName.user && other, time, label } = byName;
   if (user !== undefined && item !== undefined) {
     return { kind: "guessed", user, item, time: time ?? null, label: label ?? null };
   }
@@ -133,6 +150,15 @@ export function guessColumns(
   const reasons = missing.map((role) => `No column looks like the ${role}'s id: name it with --${role}-column`);
   return { kind: "unclear", reasons: [...reasons, listed(columnNames)] };
 }
+
+/** The one column of ids of another name, such as shoe_id; of several, the one whose values repeat. */
+function otherId(columns: readonly string[], sample: readonly Readonly<Record<string, unknown>>[]): string | undefined {
+  const ids = columns.filter((column) => /_id$/.test(plainName(column)) && !OTHER_IDS.includes(plainName(column)));
+  const repeated = ids.filter((column) => new Set(sample.map((row) => row[column])).size < sample.length);
+  return [ids, repeated].find(({ length }) => length === 1)?.[0];
+}
+
+const OTHER_IDS = words("interaction_id row_id log_id request_id rank_id");
 
 /** Times of a person or an item, not of what a person did with an item. */
 const OTHER_TIMES = /birth|born|signup|sign_up|regist|joined|releas|publish|expir|deliver/;
@@ -169,9 +195,12 @@ export function guessIdColumn(name: string, columnNames: readonly string[]): str
   return columnNames.find((column) => column === name) ?? columnNames.find((column) => bare(column) === bare(name));
 }
 
-/** The column of ids of a table of users or items, by its name alone. */
-export const guessIdColumnByRole = (role: "user" | "item", columnNames: readonly string[]): string | undefined =>
-  bestOf(["id", ...NAMES[role]], columnNames);
+/** The column of ids of a table of users, items or orders, by its name alone. */
+export const guessIdColumnByRole = (role: IdRole, columnNames: readonly string[]): string | undefined =>
+  bestOf(["id", ...ID_NAMES[role]], columnNames);
+
+export type IdRole = "user" | "item" | "order";
+const ID_NAMES = { user: NAMES.user, item: ITEM_IDS, order: BASKET };
 
 /** Names that the reader gives to the columns of a file without a header. */
 const NO_NAME = /^column\d+$/;

@@ -56,6 +56,28 @@ describe("a time without a common name", () => {
   ])("%s", (_, values, expected) => expect(timeOf(values)).toBe(expected));
 });
 
+test.each<[string[], string | undefined]>([
+  [["order_id", "item_id", "product_id", "quantity"], "product_id"], // the number of the line
+  [["order_id", "item_id", "product_name"], "item_id"],
+  [["order_id", "customer_id", "location_id", "order_date"], undefined], // the branch
+  [["user_id", "location_id", "time"], "location_id"],
+  [["order_id", "customer_name", "product_name", "order_date"], "product_name"],
+  [["user_id", "shoe_id", "action"], "shoe_id"],
+  [["user_id", "interaction_id", "shoe_id"], "shoe_id"],
+  [["order_id", "customer_id", "store_id"], undefined],
+])("the item of %j is %s", (columns, item) => {
+  const guess = guessColumns(columns);
+  expect(guess.kind === "guessed" ? guess.item : undefined).toBe(item);
+});
+
+test("of several ids with unknown names, the one that repeats is the item", () => {
+  const columns = ["registration_id", "event_id", "customer_id"];
+  const sample = [1, 2, 3].map((n) => ({ registration_id: n, event_id: 7, customer_id: n }));
+  expect(guessColumns(columns, {}, sample)).toMatchObject({ user: "customer_id", item: "event_id" });
+  expect(guessColumns(columns)).toMatchObject({ kind: "unclear" });
+  expect(guessColumns(["trainee_id", "course_id", "event"])).toMatchObject({ user: "trainee_id", item: "course_id" });
+});
+
 test("objects are no ids", () =>
   expect(
     guessColumns(["user", "visitor_id", "item_id"], {}, [{ user: { id: 1 }, visitor_id: "a", item_id: "i" }]),
@@ -68,6 +90,7 @@ test("the ids of a table of items are in the column of the same name, or of near
   expect(guessIdColumnByRole("item", ["name", "product", "_id"])).toBe("_id");
   expect(guessIdColumnByRole("item", ["name", "product"])).toBe("product");
   expect(guessIdColumnByRole("user", ["name", "product"])).toBeUndefined();
+  expect(guessIdColumnByRole("order", ["customer_id", "invoice_no"])).toBe("invoice_no");
 });
 
 test("a column that was given is not guessed for another role", () =>

@@ -16,6 +16,8 @@ type Columns = {
   readonly item: string;
   readonly time: string | null;
   readonly label: string | null;
+  /** Whether the label's column was given, not guessed. */
+  readonly isGiven?: boolean;
 };
 
 /** What says whether the rows of a file were wanted. */
@@ -31,8 +33,8 @@ export type LabelOfRows = {
 };
 
 /**
- * Finds the label: the positive types of events that were given, else a column of labels, else a column of types of events, of which a
- * training finds what each counts. Otherwise every row is positive, except returned goods.
+ * Finds the label: the positive types of events that were given, else a column of labels that most rows have, else a column of types of
+ * events, of which a training finds what each counts. Otherwise every row is positive, except returned goods.
  *
  * @throws LocalError if types were given that no row has.
  */
@@ -47,9 +49,20 @@ export async function labelOfRows(
   if (positive !== undefined) return await givenTypes(rows, events ?? columns.label, positive);
   const found = events === undefined ? null : await typesIn(rows, events);
   const offer = found && offerOf(events!, found);
-  if (columns.label !== null) return { ...(await columnOfLabels(rows, columns.label)), offer };
+  if (columns.label !== null && (columns.isGiven || (await isMostlyFilled(rows, columns.label, columns))))
+    return { ...(await columnOfLabels(rows, columns.label)), offer };
   if (areTypes(found)) return { ...guessedTypes(events!, found), offer };
   return { ...(await everyRow(rows, guessQuantityColumn(free))), offer };
+}
+
+/** Rows of views and purchases may have a rating only where somebody wrote a review. */
+async function isMostlyFilled(rows: Rows, column: string, { user, item }: Columns): Promise<boolean> {
+  const isFilled = (name: string) => `trim(CAST(${identifier(name)} AS VARCHAR)) <> ''`;
+  const [counted] = await rows.query(
+    `SELECT count(*) FILTER (${isFilled(column)}) * 2 >= count(*) AS filled FROM ${rows.name}
+     WHERE ${isFilled(user)} AND ${isFilled(item)}`,
+  );
+  return counted!.filled === true;
 }
 
 const LABEL = { type: "Binary", name: "label" } as const;

@@ -1,39 +1,21 @@
 import { basename } from "node:path";
 import { EventType } from "../../shared/events/event.ts";
-import {
-  guessColumns,
-  guessIdColumn,
-  guessSessionColumn,
-  isBasket,
-  listOfColumns,
-} from "../../shared/guess-columns.ts";
+import { guessColumns, guessOrderColumn, guessSessionColumn } from "../../shared/guess-columns.ts";
 import { type ConnectorConfig, ModelName } from "../../shared/model-spec.ts";
-import { connect } from "../read/connectors/connect.ts";
-import { type Connector, jsonRows } from "../read/connectors/connector.ts";
-import { fileSettings } from "../read/connectors/file/file-settings.ts";
-import { isPattern, type LocalTable, localTable } from "../read/connectors/file/local-table.ts";
+import { isPattern } from "../read/connectors/file/local-table.ts";
 import { identifier } from "../read/connectors/sql-text.ts";
-import { idText } from "../read/rules/id-expression.ts";
-import { findIdColumn } from "../read/tables/id-column.ts";
-import { attributesOf, interactionsOf } from "../read/tables/rows-of-table.ts";
-import { StageError } from "../stage/stage-error.ts";
 import { type LabelOfRows, labelOfRows } from "./label-of-rows.ts";
-import { LocalError, sentence } from "./local-error.ts";
-import { LOCAL_CUSTOMER } from "./local-state.ts";
+import { LocalError } from "./local-error.ts";
+import {
+  type Access,
+  type Described,
+  describedIn,
+  inOneSentence,
+  interactionsIn,
+  SAMPLE_ROWS,
+  type Table,
+} from "./local-tables.ts";
 import type { GivenFiles } from "./start-flags.ts";
-
-export type Row = Readonly<Record<string, unknown>>;
-
-/** A table of the File connector. Its paths are absolute, since the trainer may also read other folders with such files. */
-export type Table = LocalTable & {
-  /** For SQL. */
-  readonly name: string;
-  readonly columns: readonly string[];
-  /** The first rows of a query, read by the same connector that the trainer uses. */
-  query(sql: string): Promise<readonly Row[]>;
-  /** The rows of a query over the file, as an expression after FROM. Ids are the texts that a training uses for them. */
-  withIds(sql: string): Promise<string>;
-};
 
 /** A model described by files on this machine. */
 export type LocalSource = Awaited<ReturnType<typeof describeFiles>>;
@@ -45,11 +27,6 @@ type Columns = {
   /** Whether the users are sessions, by the name of their column. */
   readonly areSessions: boolean;
 };
-/** `idColumns` are those whose ids are read as they are written, once they are known. */
-type Access = { readonly tempDirectory: string; readonly signal: AbortSignal; readonly idColumns: string[] };
-
-const SAMPLE_ROWS = 50;
-
 /**
  * Reads the columns of the files and guesses the meaning of those that were not given.
  *
@@ -61,17 +38,25 @@ export async function describeFiles(
 ) {
   const access = { ...given, idColumns: [] as string[] };
   try {
-    const interactions = await tableOf(files.interactions, access, interactionsOf);
+    const interactions = await interactionsIn(files.interactions, files.orders, access);
     const sample = await interactions.query(`SELECT * FROM ${interactions.name} LIMIT ${SAMPLE_ROWS}`);
     const columns = guessColumns(interactions.columns, files.columns, sample);
-    if (columns.kind === "unclear") throw new LocalError(`${columns.reasons.join("; ")}.`);
+    if (columns.kind === "unclear") {
+      const areOrders = files.orders === undefined && guessOrderColumn(interactions.columns) !== undefined;
+      throw new LocalError(`${columns.reasons.join("; ")}.${areOrders ? LINES_ELSEWHERE : ""}`);
+    }
     access.idColumns.push(columns.user, columns.item);
-    const items = await describedOf({ role: "item", path: files.items, id: columns.item }, interactions, access);
-    const users = await describedOf({ role: "user", path: files.users, id: columns.user }, interactions, access);
+    const items = await describedIn({ role: "item", path: files.items, id: columns.item }, interactions, access);
+    const users = await describedIn({ role: "user", path: files.users, id: columns.user }, interactions, access);
     if (files.session !== undefined && !interactions.columns.includes(files.session))
       throw new LocalError(`--session-column: there is no column ${JSON.stringify(files.session)}.`);
-    const label = await labelOfRows(interactions, columns, files.positive);
-    const areSessions = guessSessionColumn([columns.user]) !== undefined || isBasket(columns.user);
+    const label = await labelOfRows(
+      interactions,
+      { ...columns, isGiven: files.columns.label !== undefined },
+      files.positive,
+    );
+    const areOrders = guessOrderColumn([columns.user]) !== undefined;
+    const areSessions = areOrders || guessSessionColumn([columns.user]) !== undefined;
     const session = files.session ?? (areSessions ? columns.user : undefined);
     const others = interactions.columns.filter((name) => ![columns.user, columns.item].includes(name));
     const offered = session === undefined ? guessSessionColumn(others) : undefined;
@@ -83,7 +68,7 @@ export async function describeFiles(
         { ...columns, label, session, timeFormat: files.timeFormat },
       ),
       /** Folders that the trainer must be allowed to read. */
-      folders: [...new Set(tables.map(({ folder }) => folder))],
+      folders: [...new Set(tables.flatMap(({ folders }) => folders))],
       /** The latest change of a file. */
       changedMs: Math.max(...tables.map((table) => table.changedMs)),
       interactions,
@@ -92,6 +77,7 @@ export async function describeFiles(
       /** The meaning of the columns, for the terminal. */
       findings: [
         findingsOf({ ...columns, areSessions }, label, offered),
+        ...(areOrders && files.orders === undefined ? [ORDERS_ELSEWHERE] : []),
         ...[items, users].flatMap((table) => (table?.found === undefined ? [] : [table.found])),
       ].join("\n"),
     };
@@ -100,76 +86,8 @@ export async function describeFiles(
   }
 }
 
-const inOneSentence = (error: unknown): unknown =>
-  error instanceof StageError ? new LocalError(sentence(error.message), { cause: error }) : error;
-
-/** @param expression The table for SQL, from its name, its columns and its first row. */
-async function tableOf(
-  given: string,
-  { tempDirectory, signal, idColumns }: Access,
-  expression: typeof interactionsOf = (name) => name,
-): Promise<Table> {
-  const local = await localTable(given).catch((error) => {
-    if (error instanceof StageError) throw error;
-    throw new LocalError(`There is no file or folder ${given}.`, { cause: error });
-  });
-  const connected = async <Result>(work: (connector: Connector) => Promise<Result>) => {
-    const context = { customer: LOCAL_CUSTOMER, settings: fileSettings([local.folder], tempDirectory), idColumns };
-    const connector = await connect(local.config, context);
-    return await work(connector).finally(() => connector.close());
-  };
-  const read = (sql: string) =>
-    connected(async (connector) => {
-      const source = await connector.read(sql, { signal, limit: SAMPLE_ROWS });
-      return { columns: source.columns, rows: await jsonRows(source) };
-    });
-  const withIds = (sql: string) =>
-    connected(async (connector) => {
-      const { columns } = await connector.inspect(sql, signal);
-      const ids = columns.filter((column) => idColumns.includes(column.name));
-      const texts = ids.map((column) => [idText(identifier(column.name), column.type), identifier(column.name)]);
-      return `(SELECT * REPLACE (${texts.map(([text, id]) => `${text} AS ${id}`).join(", ")}) FROM (\n${sql}\n))`;
-    });
-  /** Also called when the model is trained: its errors do not end the service. */
-  const query = async (sql: string) => {
-    const { rows } = await read(sql).catch((error) => Promise.reject(inOneSentence(error)));
-    return rows;
-  };
-  const table = identifier(local.table);
-  const stored = await read(`SELECT * FROM ${table} LIMIT 1`);
-  if (stored.rows.length === 0) throw new LocalError(`${given} has no rows.`);
-  const name = expression(table, stored.columns, stored.rows[0]!);
-  const { columns } = name === table ? stored : await read(`SELECT * FROM ${name} LIMIT 1`);
-  const names = columns.map((column) => column.name);
-  return { ...local, name, columns: names, query, withIds };
-}
-
-/** A table of users or items. */
-type Described = Table & {
-  readonly idColumn: string;
-  /** What is said of an id column that was found by more than its name. */
-  readonly found: string | undefined;
-};
-
-async function describedOf(
-  { role, path, id }: { readonly role: "user" | "item"; readonly path: string | null; readonly id: string },
-  interactions: Table,
-  access: Access,
-): Promise<Described | null> {
-  if (path === null) return null;
-  const table = await tableOf(path, access, (name, columns) => attributesOf(name, columns, role));
-  const idColumn = await findIdColumn({ id, role }, interactions, table);
-  if (idColumn === undefined) {
-    const columns = listOfColumns(table.columns);
-    throw new LocalError(
-      `--${role}s needs a column with the ids that are in the column ${JSON.stringify(id)} of --data; its columns are ${columns}.`,
-    );
-  }
-  const found = guessIdColumn(id, [idColumn])
-    ? undefined
-    : `The ids of ${basename(path)} are in its column ${idColumn}.`;
-  return { ...table, idColumn, found };
-}
+const LINES_ELSEWHERE = " If another file has the lines of these orders, that is --data, and this one is --orders.";
+const ORDERS_ELSEWHERE = "If another file has the customers and times of these orders, --orders FILE adds them.";
 
 type Entity = { readonly id: string; readonly source?: { readonly connector_id: string; readonly query: string } };
 type Tables = { readonly interactions: Table; readonly items: Described | null; readonly users: Described | null };

@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { identifier, literal } from "../read/connectors/sql-text.ts";
-import type { LocalSource, Row } from "./local-source.ts";
+import type { LocalSource } from "./local-source.ts";
+import type { Row } from "./local-tables.ts";
 import { callService, expectStatus, type Service } from "./service-client.ts";
 
 type Call = { readonly path: string; readonly body?: object };

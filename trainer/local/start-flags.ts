@@ -8,6 +8,8 @@ import { isPattern } from "../read/connectors/file/local-table.ts";
 
 export type GivenFiles = {
   readonly interactions: string; // absolute
+  /** The orders whose lines the interactions are. */
+  readonly orders?: string | undefined;
   readonly items: string | null;
   readonly users: string | null;
   /** Columns of the interactions. Those that are not given are guessed. */
@@ -46,6 +48,10 @@ export const START = {
     data: {
       ...{ ...text, value: "FILE" },
       help: "interactions: user, item, time, and optionally a label. A folder, or a pattern such as 'clicks/**/*.parquet', is one table of many files",
+    },
+    orders: {
+      ...{ ...text, value: "FILE" },
+      help: "orders with their customers and times, if --data has the lines of orders; the column of the order's id joins them",
     },
     items: { ...text, value: "FILE", help: "item attributes, for filters and better rankings" },
     users: { ...text, value: "FILE", help: "user attributes, for users without a history" },
@@ -94,6 +100,7 @@ type Flags = Given<typeof START.flags>["flags"];
  */
 export async function startOptions(flags: Flags, cwd: string): Promise<StartOptions> {
   for (const name of [
+    "orders",
     "items",
     "users",
     "user-column",
@@ -126,6 +133,7 @@ async function filesOf(flags: Flags & { readonly data: string }, cwd: string): P
   const given = (role: "user" | "item" | "time" | "label") => ({ [role]: flags[`${role}-column`] });
   return {
     interactions: await fileOf("data", flags.data, cwd),
+    orders: flags.orders === undefined ? undefined : await fileOf("orders", flags.orders, cwd),
     items: flags.items === undefined ? null : await fileOf("items", flags.items, cwd),
     users: flags.users === undefined ? null : await fileOf("users", flags.users, cwd),
     columns: { ...given("user"), ...given("item"), ...given("time"), ...given("label") },

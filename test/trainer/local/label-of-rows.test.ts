@@ -103,6 +103,21 @@ test("a label comes before types of events, which are offered; rows without a ty
   expect(empty.findings).toContain("empty (1 rows)");
 });
 
+test("a label that most rows lack is taken only if it was given", async () => {
+  const lines = [
+    "user,item,event_type,rating",
+    "u,a,view,",
+    "u,b,view,",
+    "u,c,review,5",
+    "u,d,review,2",
+    ",d,view,1",
+    "v,a,view,",
+  ];
+  expect((await describe(lines)).label).toMatchObject({ type: "Events", name: "event_type" });
+  expect((await describe(lines, { columns: { label: "rating" } })).label).toMatchObject({ type: "Rating" });
+  expect((await describe(lines.slice(0, -1))).label).toMatchObject({ type: "Rating", name: "rating" });
+});
+
 test("a quantity below 0 is a return, and not positive", async () => {
   const { label, findings, rows } = await describe([
     "CustomerID,StockCode,Quantity",

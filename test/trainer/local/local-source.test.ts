@@ -1,34 +1,12 @@
-import { mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ModelSpec } from "../../../shared/model-spec.ts";
 import { describeFiles } from "../../../trainer/local/local-source.ts";
-import type { GivenFiles } from "../../../trainer/local/start-flags.ts";
 import { findFiles } from "../../../trainer/read/connectors/duckdb/files.ts";
+import { EVENTS, localFiles } from "../../fixtures/local-files.ts";
 
-let root: string;
-beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "source-"));
-  await mkdir(join(root, "shop"));
-  await mkdir(join(root, "temp"));
-});
-afterEach(() => rm(root, { recursive: true }));
-
-const access = () => ({ model: null, tempDirectory: join(root, "temp"), signal: new AbortController().signal });
-async function given(files: { [name: string]: string }, more: Partial<GivenFiles> = {}): Promise<GivenFiles> {
-  for (const [name, text] of Object.entries(files))
-    await writeFile(join(root, "shop", name), name.endsWith(".gz") ? gzipSync(text) : text);
-  return { interactions: join(root, "shop", Object.keys(files)[0]!), items: null, users: null, columns: {}, ...more };
-}
-const EVENTS = "user_id,item_id,timestamp,rating\nu1,i1,100,5\nu1,i2,200,1\nu2,i1,300,4\n";
-const oneSentence = async (files: Promise<GivenFiles>) => {
-  const failure = (await describeFiles(await files, access()).catch((error: Error) => error)) as Error;
-  expect(failure.name).toBe("LocalError");
-  expect(failure.message).not.toContain("\n");
-  return failure.message;
-};
+const { path, access, given, oneSentence } = localFiles();
 
 test("a file becomes a model named after it, with guessed columns", async () => {
   const source = await describeFiles(await given({ "rentals.csv": EVENTS }), access());
@@ -139,7 +117,7 @@ test("orders of unknown customers are sessions", async () => {
 
 test("ids of items may have another name in the table of items", async () => {
   const items = "ItemID,title\ni1,One\ni2,Two\n";
-  const files = await given({ "rentals.csv": EVENTS, "films.csv": items }, { items: join(root, "shop", "films.csv") });
+  const files = await given({ "rentals.csv": EVENTS, "films.csv": items }, { items: path("shop", "films.csv") });
   const source = await describeFiles(files, access());
   const rows = await source.items!.query(source.body.schema.item.source!.query);
   expect(rows).toEqual([
@@ -147,90 +125,6 @@ test("ids of items may have another name in the table of items", async () => {
     { item_id: "i2", title: "Two" },
   ]);
 });
-
-describe("a table of items", () => {
-  /** Its rows as a training reads them, what is said of it, and whether it can be trained on. */
-  const read = async (name: string, items: string, interactions = EVENTS) => {
-    const files = await given({ "rentals.csv": interactions, [name]: items }, { items: join(root, "shop", name) });
-    const source = await describeFiles(files, access());
-    const rows = await source.items!.query(ModelSpec.parse(source.body).schema.item.source!.query);
-    return { rows, said: source.findings.split("\n").slice(1).join() };
-  };
-
-  test("has its ids in the column with those of the interactions", async () => {
-    const csv = "sku,Variant SKU,rank\nx,i1,1\ny,i2,2\n";
-    expect(await read("variants.csv", csv)).toEqual({
-      rows: [
-        { item_id: "i1", sku: "x", rank: "1" },
-        { item_id: "i2", sku: "y", rank: "2" },
-      ],
-      said: "The ids of variants.csv are in its column Variant SKU.",
-    });
-  });
-  test("may have no header", async () => {
-    const interactions = "user_id,item_id,timestamp\nu1,11,100\nu2,12,200\n";
-    const films = "11::One (1995)::a|b\n12::Two (1996)::b\n13::Three (1997)::a\n";
-    const row = { item_id: "11", column1: "One (1995)", column2: "a|b" };
-    expect((await read("films.dat", films, interactions)).rows[0]).toEqual(row);
-  });
-  test("has whole numbers as ids, also where they are written as fractions", async () => {
-    const interactions = "user_id,item_id,timestamp\nu1,11,100\nu2,12,200\n";
-    const csv = "number,code\n3,11.0\n11,12.0\n";
-    expect((await read("films.csv", csv, interactions)).said).toContain("column code");
-  });
-  test("has no ids in a column whose values repeat", async () => {
-    const interactions = "user_id,item_id,timestamp\nu1,11,100\nu2,12,200\nu2,13,300\n";
-    const csv = `age,asin\n${["11,12", "11,77", "12,78", "12,79", "12,80", "11,81", "13,82"].join("\n")}\n`;
-    expect((await read("films.csv", csv, interactions)).said).toContain("column asin");
-  });
-  test("without a known id has them in a column of a usual name", async () =>
-    expect((await read("films.csv", "id,title\nx1,One\n")).rows).toEqual([{ item_id: "x1", title: "One" }]));
-  test("needs a column of ids", async () => {
-    const files = given(
-      { "rentals.csv": EVENTS, "names.csv": "title\nOne\n" },
-      { items: join(root, "shop", "names.csv") },
-    );
-    expect(await oneSentence(files)).toBe(
-      '--items needs a column with the ids that are in the column "item_id" of --data; its columns are "title".',
-    );
-  });
-  test("has the fields of its objects; places stay as they are", async () => {
-    const place = { lat: 52.5, lon: 13.4 };
-    const json = JSON.stringify([{ item_id: "i1", maker: { id: 7, town: "Bonn" }, maker_id: 1, place }]);
-    expect((await read("shop.json", json)).rows).toEqual([
-      { item_id: "i1", maker_id: "1", place, maker_id_: "7", maker_town: "Bonn" },
-    ]);
-  });
-  test("may be a list in an object", async () => {
-    const json = JSON.stringify({ total: 1, products: [{ id: "i1", size: { width: 2 }, tags: ["a"] }] });
-    expect((await read("shop.json", json)).rows).toEqual([{ item_id: "i1", tags: ["a"], size_width: "2" }]);
-  });
-  test("keeps objects that have too many fields", async () => {
-    const fields = (name: string) => Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`${name}${i}`, "x"]));
-    const [details, more] = [fields("d"), fields("m")];
-    expect((await read("shop.json", JSON.stringify({ item_id: "i1", details, more }))).rows).toEqual([
-      { item_id: "i1", details, more },
-    ]);
-  });
-});
-
-test.each([
-  [
-    "orders.xlsx",
-    "PK\u0003\u0004\u0014\u0000",
-    "is a ZIP archive or an Excel workbook: unpack it, or save its table as CSV.",
-  ],
-  ["shop.db", "SQLite format 3\u0000", "is an SQLite database: write the table to a CSV file."],
-  ["feed.csv", '\ufeff<?xml version="1.0"?><rss/>', "is XML or a web page: write its rows to a CSV or JSON file."],
-  ["page.csv", "\n<!DOCTYPE html>\n<html></html>", "is XML or a web page: write its rows to a CSV or JSON file."],
-  [
-    "games.json",
-    "{u'user_id': u'7', u'item_id': 1}\n",
-    "has dictionaries of Python, which are not JSON: write them with json.dumps.",
-  ],
-])("%s is named as what it is", async (name, text, message) =>
-  expect(await oneSentence(given({ [name]: text }))).toBe(`${JSON.stringify(name)} ${message}`),
-);
 
 test("a file whose users are sessions becomes a model of sessions", async () => {
   const rows = "session_id,item_id,created_at\n1,a,100\n1,b,200\n";
@@ -242,7 +136,7 @@ test("a file whose users are sessions becomes a model of sessions", async () => 
 
 test("files of the same name in different folders are not confused", async () => {
   const source = await describeFiles(await given({ "interactions.csv": EVENTS }), access());
-  const other = join(root, "other");
+  const other = path("other");
   await mkdir(other);
   await writeFile(join(other, "interactions.csv"), EVENTS);
   const { location } = source.body.connector_configs[0]!;
@@ -253,7 +147,7 @@ test("files of the same name in different folders are not confused", async () =>
 test("the file that is named is read, not one that its name matches as a pattern", async () => {
   const files = await given({ "data[1].csv": EVENTS, "data1.csv": "user_id,item_id\nwrong,wrong\n" });
   const source = await describeFiles(files, access());
-  expect(source.interactions.path).toBe(join(root, "shop", "data[1].csv"));
+  expect(source.interactions.path).toBe(path("shop", "data[1].csv"));
   const rows = await source.interactions.query(source.body.schema.interaction.source.query);
   expect(rows.map((row) => row.user_id)).toEqual(["u1", "u1", "u2"]);
 });
@@ -275,8 +169,8 @@ describe("the best-known public files", () => {
     ["online_retail.csv", uci, { user: "CustomerID", item: "StockCode", time: "InvoiceDate" }],
     ["2019-Nov.csv", rees46, { user: "user_id", item: "product_id", time: "event_time" }],
   ])("%s needs no flags", async (name, text, columns) => {
-    await writeFile(join(root, "shop", name), Buffer.from(text, "latin1"));
-    const files = { interactions: join(root, "shop", name), items: null, users: null, columns: {} };
+    await writeFile(path("shop", name), Buffer.from(text, "latin1"));
+    const files = { interactions: path("shop", name), items: null, users: null, columns: {} };
     const source = await describeFiles(files, access());
     expect(source.columns).toMatchObject(columns);
     const rows = await source.interactions.query(source.body.schema.interaction.source.query);
@@ -300,27 +194,27 @@ describe("the best-known public files", () => {
 
 test.each(["clicks", "clicks/**/*.csv"])("--data %s is one table of many files", async (name) => {
   for (const day of ["01", "02"]) {
-    await mkdir(join(root, "shop", "clicks", `dt=2024-01-${day}`), { recursive: true });
-    await writeFile(join(root, "shop", "clicks", `dt=2024-01-${day}`, "part-0.csv"), `user_id,item_id\nu${day},i1\n`);
+    await mkdir(path("shop", "clicks", `dt=2024-01-${day}`), { recursive: true });
+    await writeFile(path("shop", "clicks", `dt=2024-01-${day}`, "part-0.csv"), `user_id,item_id\nu${day},i1\n`);
   }
-  const files = { interactions: join(root, "shop", name), items: null, users: null, columns: { time: "dt" } };
+  const files = { interactions: path("shop", name), items: null, users: null, columns: { time: "dt" } };
   const source = await describeFiles(files, access());
   expect(source.body.model_name).toBe("clicks");
-  expect(source.folders).toEqual([join(root, "shop", "clicks")]);
+  expect(source.folders).toEqual([path("shop", "clicks")]);
   ModelSpec.parse(source.body);
   const rows = await source.interactions.query(source.body.schema.interaction.source.query);
   expect(rows.map((row) => `${row.user_id} ${row.dt}`)).toEqual(["u01 2024-01-01", "u02 2024-01-02"]);
 });
 
 test("files of two folders are both allowed and have full paths", async () => {
-  await mkdir(join(root, "more"));
-  await writeFile(join(root, "more", "catalogue.csv"), "id,title\ni1,One\n");
-  const files = await given({ "rentals.csv": EVENTS }, { items: join(root, "more", "catalogue.csv") });
+  await mkdir(path("more"));
+  await writeFile(path("more", "catalogue.csv"), "id,title\ni1,One\n");
+  const files = await given({ "rentals.csv": EVENTS }, { items: path("more", "catalogue.csv") });
   const source = await describeFiles(files, access());
   expect(source.folders).toHaveLength(2);
   expect(source.body.connector_configs).toEqual([
-    { id: "interactions", type: "File", location: join(root, "shop", "rentals.csv") },
-    { id: "items", type: "File", location: join(root, "more", "catalogue.csv") },
+    { id: "interactions", type: "File", location: path("shop", "rentals.csv") },
+    { id: "items", type: "File", location: path("more", "catalogue.csv") },
     { id: "events", type: "Events" },
   ]);
   expect(source.body.schema.item.source).toEqual({
@@ -353,7 +247,7 @@ test.each([
 
 test("the latest change of a file is known", async () => {
   const files = await given({ "rentals.csv": EVENTS, "items.csv": "id,title\ni1,One\n" });
-  const items = join(root, "shop", "items.csv");
+  const items = path("shop", "items.csv");
   const { changedMs } = await describeFiles({ ...files, items }, access());
   expect(changedMs).toBe((await stat(items)).ctimeMs);
 });
@@ -367,6 +261,6 @@ test("an unreadable file and unclear columns are reported in one sentence", asyn
   expect(await oneSentence(given({ "x.csv": "" }))).toMatch(/x\.csv/);
   expect(await oneSentence(given({ "x.parquet": "not parquet" }))).toContain("x.parquet");
   expect((await describeFiles(await given({ "x.txt": EVENTS }), access())).columns.user).toBe("user_id");
-  await writeFile(join(root, "odd.csv"), "colour,size\nred,1\n");
-  expect(await oneSentence(given({ "x.csv": EVENTS }, { items: join(root, "odd.csv") }))).toContain("--items");
+  await writeFile(path("odd.csv"), "colour,size\nred,1\n");
+  expect(await oneSentence(given({ "x.csv": EVENTS }, { items: path("odd.csv") }))).toContain("--items");
 });

@@ -74,6 +74,8 @@ test.each([
   ["--data nowhere/", "there is no file"],
   ["--data data.csv --items nothing.csv", "--items: there is no file"],
   ["--items items.csv", "needs --data FILE"],
+  ["--orders items.csv", "needs --data FILE"],
+  ["--data data.csv --orders nothing.csv", "--orders: there is no file"],
   ["--positive view", "needs --data FILE"],
   ["--data data.csv --positive ,", "--positive needs types of events"],
   ["--time-column t", "needs --data FILE"],

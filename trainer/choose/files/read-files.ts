@@ -176,7 +176,7 @@ async function openTable(context: Context, { path, name, rowsOf, areLists = fals
       ? { path: resolve(path), wasLists: false }
       : await plainTable(await realpath(path), { name, workDirectory, areLists });
     const local = await localTable(file.path);
-    const settings = fileSettings([local.folder], workDirectory);
+    const settings = fileSettings(local.folders, workDirectory);
     const connector = await connectFile(local.config, { customer: "local", settings, idColumns });
     opened.push(connector);
     const query = async (sql: string) => jsonRows(await connector.read(sql, { signal, limit: SAMPLE_ROWS }));

@@ -1,8 +1,8 @@
-import { guessIdColumn, guessIdColumnByRole } from "../../../shared/guess-columns.ts";
+import { guessIdColumn, guessIdColumnByRole, type IdRole } from "../../../shared/guess-columns.ts";
 import { identifier, literal } from "../connectors/sql-text.ts";
 
 /** A table that can be asked. */
-type Asked = {
+export type Asked = {
   /** The table as an expression after FROM. */
   readonly name: string;
   readonly columns: readonly string[];
@@ -15,30 +15,30 @@ const ROWS_ASKED = 100_000;
 const DISTINCT_MIN = 0.5;
 
 /**
- * The column of ids in a table of users or items: that of the same name, also written otherwise; else the one with the most ids of the
- * interactions; else the first that has a usual name of such ids.
+ * The column of ids in a table of users, items or orders: that of the same name, also written otherwise; else the one with the most ids
+ * of the interactions; else the first that has a usual name of such ids.
  *
  * @param id The column of the interactions.
  */
 export async function findIdColumn(
-  { id, role }: { readonly id: string; readonly role: "user" | "item" },
+  { id, role }: { readonly id: string; readonly role: IdRole },
   interactions: Asked,
   table: Asked,
 ): Promise<string | undefined> {
   const spelled = guessIdColumn(id, table.columns);
   if (spelled !== undefined) return spelled;
   const usual = guessIdColumnByRole(role, table.columns);
-  const [known] = await interactions.query(
-    `SELECT list(id) AS ids FROM (SELECT DISTINCT ${textOf(id)} AS id FROM ${interactions.name} WHERE ${textOf(id)} <> '' LIMIT ${IDS_ASKED})`,
-  );
-  const ids = (known?.ids ?? []) as string[];
+  const known = `SELECT DISTINCT ${textOf(id)} AS id FROM ${interactions.name} WHERE ${textOf(id)} <> '' LIMIT ${IDS_ASKED}`;
+  const [listed] = await interactions.query(`SELECT list(id) AS ids FROM (${known})`);
+  const ids = (listed?.ids ?? []) as string[];
   if (ids.length === 0 || table.columns.length === 0) return usual;
   const counts = table.columns.map(
     (column, i) => `count(DISTINCT ${textOf(column)}) FILTER (list_contains(known_ids, ${textOf(column)})) AS found${i},
        approx_count_distinct(${textOf(column)}) >= ${DISTINCT_MIN} * count(${textOf(column)}) AS differ${i}`,
   );
   const [row] = await table.query(
-    `SELECT ${counts.join(", ")} FROM (SELECT * FROM ${table.name} LIMIT ${ROWS_ASKED}), (SELECT [${ids.map(literal).join(", ")}] AS known_ids)`,
+    `SELECT ${counts.join(", ")} FROM (SELECT * FROM ${table.name} LIMIT ${ROWS_ASKED}),
+       (SELECT [${ids.map(literal).join(", ")}] AS known_ids)`,
   );
   const found = table.columns.map((_, i) => (row?.[`differ${i}`] === true ? Number(row[`found${i}`]) : 0));
   const most = Math.max(...found);
@@ -47,4 +47,5 @@ export async function findIdColumn(
 }
 
 /** A number is written as in a column of whole numbers: 7, not 7.0. */
-const textOf = (column: string) => `regexp_replace(trim(CAST(${identifier(column)} AS VARCHAR)), '[.]0+$', '')`;
+export const idTextOf = (value: string) => `regexp_replace(trim(CAST(${value} AS VARCHAR)), '[.]0+$', '')`;
+const textOf = (column: string) => idTextOf(identifier(column));

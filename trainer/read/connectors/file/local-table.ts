@@ -7,8 +7,8 @@ import { findFiles, findTables } from "../duckdb/files.ts";
 export type LocalTable = {
   /** Absolute, with links resolved: the file, or the folder that has the files. */
   readonly path: string;
-  /** The folder to allow. */
-  readonly folder: string;
+  /** The folders to allow. */
+  readonly folders: readonly string[];
   readonly table: string;
   readonly config: ConnectorConfig;
   /** The latest change of a file. */
@@ -29,7 +29,7 @@ export async function localTable(given: string): Promise<LocalTable> {
     const folder = dirname(path);
     const [file] = await findFiles(path, [folder]);
     const config = { type: "File", location: path };
-    return { path, folder, table: file!.table, config, changedMs: (await stat(path)).ctimeMs };
+    return { path, folders: [folder], table: file!.table, config, changedMs: (await stat(path)).ctimeMs };
   }
   const parts = given.split(sep);
   const firstPattern = isNamed ? parts.length : parts.findIndex(isPattern);
@@ -38,5 +38,17 @@ export async function localTable(given: string): Promise<LocalTable> {
   const tables = { [table]: join(path, ...parts.slice(firstPattern)) };
   const files = await findTables(tables, [path]);
   const changes = await Promise.all(files.map(async ({ realPath }) => (await stat(realPath)).ctimeMs));
-  return { path, folder: path, table, config: { type: "File", tables }, changedMs: Math.max(...changes) };
+  return { path, folders: [path], table, config: { type: "File", tables }, changedMs: Math.max(...changes) };
+}
+
+/** Two tables of one connector, as `lines` and `orders`. */
+export function localTables(lines: LocalTable, orders: LocalTable): Omit<LocalTable, "table"> {
+  const placeOf = ({ config, table, path }: LocalTable) =>
+    (config as { tables?: Record<string, string> }).tables?.[table] ?? path;
+  return {
+    path: lines.path,
+    folders: [...lines.folders, ...orders.folders],
+    config: { type: "File", tables: { lines: placeOf(lines), orders: placeOf(orders) } } as LocalTable["config"],
+    changedMs: Math.max(lines.changedMs, orders.changedMs),
+  };
 }

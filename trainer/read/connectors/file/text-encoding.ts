@@ -72,6 +72,7 @@ export async function asUtf8(opened: readonly OpenFile[], settings: ConnectorSet
 /** Files that are no tables by how they begin, and what to do about it. An Excel workbook is a ZIP archive. */
 const NO_TABLES: readonly (readonly [RegExp, string])[] = [
   [/^PK[^ -~]/, "is a ZIP archive or an Excel workbook: unpack it, or save its table as CSV"],
+  [/^version https:[/][/]git-lfs[.]github[.]com/, "is only a pointer of Git LFS: fetch the file with git lfs pull"],
   [/^SQLite format 3/, "is an SQLite database: write the table to a CSV file"],
   [/^[^ -~]*\s*<(\?xml|!doctype|html|rss|feed)\b/i, "is XML or a web page: write its rows to a CSV or JSON file"],
   [/^\s*\[?\s*\{\s*u?'/, "has dictionaries of Python, which are not JSON: write them with json.dumps"],
