@@ -14,7 +14,8 @@ const PIECE_LENGTH = 3;
 
 /**
  * Items described by their attributes: rows of tf-idf weights, each of length 1 or all zero. Each category is a feature, each word of
- * a text and each piece of a word, and each eighth (quantile) of a number; a missing value gives no feature. All attributes of an
+ * a text and each piece of a word, each number that names a category, and each eighth (quantile) of another number; a missing value gives
+ * no feature. All attributes of an
  * item weigh the same: otherwise the many words of a title hide the item's few categories. [itemCount, featureCount]
  */
 export function itemFeatures(columns: readonly AttributeColumn[], itemCount: number): SparseWeights {
@@ -57,15 +58,25 @@ export function describedItems(columns: readonly AttributeColumn[], itemCount: n
   return described;
 }
 
+const KEY_NAME = /(^|[_ .-])(id|code|no|nr|key|type|group|class|category|brand)$/i;
+
+/** Whether numbers name categories: an item of `brand_id` 7 is no more like one of 8 than like others. */
+const isKey = ({ name, values }: NumberColumn): boolean =>
+  KEY_NAME.test(name.replace(/([a-z])([A-Z])/g, "$1_$2")) &&
+  values.every((value) => Number.isNaN(value) || Number.isInteger(value));
+
+type NumberColumn = Extract<AttributeColumn, { type: "Numerical" | "Timestamp" }>;
+
 /** Returns a function that gives an item's values as texts; equal texts are the same feature. */
 function valuesReader(column: AttributeColumn): (item: number) => readonly string[] {
   switch (column.type) {
     case "Numerical":
     case "Timestamp": {
-      const bounds = quantileBounds(column.values);
+      const bounds = isKey(column) ? undefined : quantileBounds(column.values);
       return (item) => {
         const value = column.values[item]!;
-        return Number.isNaN(value) ? [] : [String(bounds.filter((bound) => value >= bound).length)];
+        if (Number.isNaN(value)) return [];
+        return [String(bounds === undefined ? value : bounds.filter((bound) => value >= bound).length)];
       };
     }
     case "Location": // two items seldom have the same place
