@@ -22,12 +22,14 @@ const SESSION = words("session_id session sessionid sid user_session");
 
 /** Names of orders, whose items are one session where nothing says who ordered. */
 const BASKET = words(
-  "basket_id basket order_id orderid transaction_id transaction receipt_id receipt_no receipt invoice_no invoiceno invoice_id invoice ticket_id",
+  "basket_id basket order_id orderid transaction_id transaction receipt_id receipt_no receipt",
+  "invoice_no invoiceno invoice_id invoice ticket_id",
 );
 
 const ITEM_IDS = words(
   "item_id item iid itemid item_key item_code item_number item_no item_idx item_index item_uuid product_id product productid",
-  "prod_id sku sku_id lineitem_sku item_sku product_sku variant_sku stock_code stockcode article_id article articleid asin parent_asin movie_id movie movieid film_id film",
+  "prod_id sku sku_id lineitem_sku item_sku product_sku variant_sku stock_code stockcode article_id article articleid",
+  "asin parent_asin movie_id movie movieid film_id film",
   "track_id track song_id song artist_id artist album_id video_id video show_id book_id book isbn game_id game app_id appid",
   "anime_id recipe_id restaurant_id business_id venue_id poi_id location_id place_id listing_id property_id hotel_id job_id",
   "course_id news_id post_id page_id content_id document_id doc_id ad_id offer_id story_id variant_id title_id gmap_id",
@@ -72,6 +74,9 @@ const ITEMS_OF_ORDERS = [
   ...TITLES,
 ];
 
+/** The column of users, by its name alone. */
+export const guessUserColumn = (columnNames: readonly string[]): string | undefined => bestOf(NAMES.user, columnNames);
+
 /** The column of items, by its name alone. */
 export const guessItemColumn = (columnNames: readonly string[]): string | undefined => bestOf(NAMES.item, columnNames);
 
@@ -86,7 +91,7 @@ export const guessOrderColumn = (columnNames: readonly string[]): string | undef
 
 const EVENT_NAMES = words(
   "event_type event event_name action action_type behavior behavior_type behaviour behaviour_type interaction_type activity activity_type",
-  "order_status payment_status financial_status status",
+  "order_status payment_status financial_status type status",
 );
 const QUANTITY_NAMES = words("quantity qty");
 
@@ -234,6 +239,9 @@ export const listOfColumns = (columnNames: readonly string[]): string =>
     .map((name) => JSON.stringify(name))
     .join(", ") + (columnNames.length > LISTED_MAX ? " and others" : "");
 
+/** Names without `_` that also end the names of columns: `cart_sku`. */
+const ENDINGS = words("sku asin isbn product");
+
 /** The column whose name comes first in the list; otherwise the first column that begins or ends with a longer name. */
 function bestOf(names: readonly string[], columns: readonly string[]): string | undefined {
   const plain = columns.map(plainName);
@@ -245,7 +253,8 @@ function bestOf(names: readonly string[], columns: readonly string[]): string | 
     const found = plain.findIndex((column) => column.endsWith(`_${name}`) || column.startsWith(`${name}_`));
     if (found >= 0) return columns[found];
   }
-  return undefined;
+  const endings = ENDINGS.filter((name) => names.includes(name));
+  return columns.find((_, i) => endings.some((name) => plain[i]!.endsWith(`_${name}`)));
 }
 
 /** Writes `reviewerID` and `Reviewer Id` as `reviewer_id`, and drops a type after a colon, as in RecBole's files. */

@@ -83,6 +83,38 @@ describe("ids within objects and lists", () => {
     ]);
   });
 
+  test("a list of orders, and of carts with items", async () => {
+    const orders = [1, 2].map((n) => ({
+      user_id: `u${n}`,
+      cart: [
+        { _id: n, sku: "a" },
+        { _id: n, sku: "b" },
+      ],
+    }));
+    expect((await read([{ orders, total: 2 }])).map(({ user_id, cart_sku }) => `${user_id} ${cart_sku}`)).toEqual([
+      "u1 a",
+      "u1 b",
+      "u2 a",
+      "u2 b",
+    ]);
+  });
+
+  test("values as MongoDB exports them", async () => {
+    const id = (n: number) => ({ $oid: `${n}`.padStart(24, "0") });
+    const rows = [1, 2].map((n) => ({
+      _id: id(n),
+      user: id(7),
+      products: [{ _id: id(n + 30), product: id(n + 40), price: { $numberDecimal: "9.5" } }, null],
+      at: { $date: { $numberLong: `${1_700_000_000_000 + n}` } },
+    }));
+    expect(await read([...rows, { ...rows[0], products: null }])).toMatchObject([
+      { user: id(7).$oid, product_product: id(41).$oid, at: "1700000000001" },
+      { user: id(7).$oid, product_product: null },
+      { user: id(7).$oid, product_product: id(42).$oid, at: "1700000000002" },
+      { user: id(7).$oid, product_product: null },
+    ]);
+  });
+
   test("a list of ids; not where another column is the item", async () => {
     const rows = await read([{ user: "ann", products: ["a", "b"] }]);
     expect(rows.map((row) => row.product)).toEqual(["a", "b"]);

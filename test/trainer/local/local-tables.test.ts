@@ -56,6 +56,13 @@ describe("a table of items", () => {
       { item_id: "i1", maker_id: "1", place, maker_id_: "7", maker_town: "Bonn" },
     ]);
   });
+  test("may be exported by MongoDB", async () => {
+    const oid = "0123456789abcdef01234567";
+    const json = JSON.stringify({ _id: { $oid: oid }, tags: [{ $oid: oid }], size: { w: { $numberInt: "2" } } });
+    const interactions = `user_id,item_id\nu1,${oid}\nu2,${oid}\n`;
+    const row = { item_id: oid, tags: [oid], size_w: "2" };
+    expect((await read("shop.json", json, interactions)).rows).toEqual([row]);
+  });
   test("may be a list in an object", async () => {
     const json = JSON.stringify({ total: 1, products: [{ id: "i1", size: { width: 2 }, tags: ["a"] }] });
     expect((await read("shop.json", json)).rows).toEqual([{ item_id: "i1", tags: ["a"], size_width: "2" }]);

@@ -3,11 +3,17 @@
  * `{user: {id}, items: [{product_id}, …]}`. Tills write the day and the clock into two columns.
  */
 import { DuckDBListType, DuckDBStructType, type DuckDBType } from "@duckdb/node-api";
-import { guessDayAndClock, guessIdColumnByRole, guessItemColumn } from "../../../shared/guess-columns.ts";
+import {
+  guessDayAndClock,
+  guessIdColumnByRole,
+  guessItemColumn,
+  guessUserColumn,
+} from "../../../shared/guess-columns.ts";
 import type { SourceColumn } from "../connectors/connector.ts";
 import { identifier, literal } from "../connectors/sql-text.ts";
 import { isPlaceStruct } from "../dataset/place-text.ts";
 import { QUERY_ATTRIBUTES_MAX } from "../dataset/read-attributes.ts";
+import { withoutExtendedJson } from "./extended-json.ts";
 
 type Column = Pick<SourceColumn, "name" | "type">;
 type Row = Readonly<Record<string, unknown>>;
@@ -15,24 +21,39 @@ type Row = Readonly<Record<string, unknown>>;
 const FIELDS_MAX = 500;
 
 /** @param first The first row. The table is returned as it is where nothing has to be changed. */
-export const interactionsOf = (table: string, columns: readonly Column[], first: Row): string =>
-  withMoment(rowPerItem(table, columns), columns, first);
+export function interactionsOf(table: string, columns: readonly Column[], first: Row): string {
+  const rows = listedRows(withoutExtendedJson(table, columns));
+  return withMoment(rowPerItem(rows.table, rows.columns), rows.columns, first);
+}
+
+type Rows = { readonly table: string; readonly columns: readonly Column[] };
+
+/** The rows themselves, where the file is one list of them: `{"orders": [{"user_id": 7, …}, …], "total": 150}`. */
+function listedRows({ table, columns }: Rows): Rows {
+  const areRows = (names: readonly string[]) => guessUserColumn(names) !== undefined;
+  const list = areRows(namesOf(columns))
+    ? undefined
+    : columns.find(({ type }) => areRows(namesOf(fieldsOfEntries(type))));
+  return list === undefined ? { table, columns } : unnested(table, list);
+}
+
+const unnested = (table: string, list: Column): Rows => ({
+  table: `(SELECT unnest(${identifier(list.name)}, max_depth := 2) FROM ${table})`,
+  columns: fieldsOfEntries(list.type),
+});
 
 /**
  * A table of users or items with a column for each field of an object, such as `brand_name`, instead of the object. Where the rows have
  * no id, but a list of objects has, each of these is a row: `{"products": [{"id": 7}, …], "total": 150}`. Places stay as they are.
  */
-export function attributesOf(table: string, columns: readonly Column[], role: "user" | "item"): string {
+export function attributesOf(stored: string, storedColumns: readonly Column[], role: "user" | "item"): string {
+  const { table, columns } = withoutExtendedJson(stored, storedColumns);
   const hasId = (names: readonly string[]) => guessIdColumnByRole(role, names) !== undefined;
-  const list = hasId(namesOf(columns))
-    ? undefined
-    : columns.find(({ type }) => type instanceof DuckDBListType && hasId(namesOf(fieldsOf(type.valueType))));
-  if (list === undefined) return withoutObjects(table, columns);
-  const rows = `(SELECT unnest(${identifier(list.name)}, max_depth := 2) FROM ${table})`;
-  return withoutObjects(rows, fieldsOf((list.type as DuckDBListType).valueType));
+  const list = hasId(namesOf(columns)) ? undefined : columns.find(({ type }) => hasId(namesOf(fieldsOfEntries(type))));
+  return withoutObjects(list === undefined ? { table, columns } : unnested(table, list));
 }
 
-function withoutObjects(table: string, columns: readonly Column[]): string {
+function withoutObjects({ table, columns }: Rows): string {
   const objects = columns.filter(({ type }) => type instanceof DuckDBStructType && !isPlaceStruct(type));
   const fields = objects.flatMap((column) => fieldsOf(column.type).map((field) => ({ column, field })));
   const width = columns.length - objects.length + fields.length;
@@ -54,7 +75,8 @@ function withMoment(table: string, columns: readonly Column[], first: Row): stri
  * object: `user_id` and `item_product_id`. Rows without items are left out.
  */
 function rowPerItem(table: string, columns: readonly Column[]): string {
-  const list = guessItemColumn(namesOf(columns)) === undefined ? columns.find(isListOfItems) : undefined;
+  const values = columns.filter(({ type }) => !(type instanceof DuckDBListType));
+  const list = guessItemColumn(namesOf(values)) === undefined ? columns.find(isListOfItems) : undefined;
   if (list === undefined) return withFields(table, columns, fieldsOfEvents(columns));
   const others = columns.filter((column) => column !== list);
   const entry = { name: freeName(singular(list.name), others), type: (list.type as DuckDBListType).valueType };
@@ -66,9 +88,10 @@ function rowPerItem(table: string, columns: readonly Column[]): string {
 
 const namesOf = (columns: readonly Column[]) => columns.map(({ name }) => name);
 const singular = (name: string) => name.replace(/s$/i, "");
-/** `items`, `lineItems`, `ordered products`. */
+/** `items`, `lineItems`, `ordered products`, or `cart` whose objects have a `sku`. */
 const isListOfItems = ({ name, type }: Column) =>
-  type instanceof DuckDBListType && /s$/i.test(name) && guessItemColumn([singular(lastWord(name))]) !== undefined;
+  type instanceof DuckDBListType &&
+  (guessItemColumn([singular(lastWord(name))]) ?? guessItemColumn(namesOf(fieldsOfEntries(type)))) !== undefined;
 const lastWord = (name: string) => /([A-Z]?[a-z]+|[A-Z]+)$/.exec(name)?.[0] ?? "";
 
 type Field = { readonly column: Column; readonly field: Column };
@@ -83,17 +106,20 @@ function withFields(table: string, columns: readonly Column[], fields: readonly 
   return selected.length === 0 ? table : `(SELECT *, ${selected.join(", ")} FROM ${table})`;
 }
 
+const fieldsOfEntries = (type: DuckDBType): Column[] =>
+  type instanceof DuckDBListType ? fieldsOf(type.valueType) : [];
+
 const fieldsOf = (type: DuckDBType): Column[] =>
   type instanceof DuckDBStructType
     ? type.entryNames.map((name, i) => ({ name, type: type.entryTypes[i] as DuckDBType }))
     : [];
 
-/** The fields of objects. Where one of an object looks like an item, `id` is that of the object itself, such as a line of an order. */
+/** The fields of objects. Beside one that looks like an item, `id` or `_id` is that of the object itself, such as a line of an order. */
 const fieldsOfEvents = (columns: readonly Column[]): Field[] =>
   columns.flatMap((column) => {
     const fields = fieldsOf(column.type);
     const hasItem = guessItemColumn(namesOf(fields)) !== undefined;
-    return fields.filter(({ name }) => !(hasItem && /^id$/i.test(name))).map((field) => ({ column, field }));
+    return fields.filter(({ name }) => !(hasItem && /^_?id$/i.test(name))).map((field) => ({ column, field }));
   });
 
 /** Names of columns are the same for SQL in upper and lower case. */
