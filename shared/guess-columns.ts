@@ -158,12 +158,18 @@ export function guessColumns(
 
 /** The one column of ids of another name, such as shoe_id; of several, the one whose values repeat. */
 function otherId(columns: readonly string[], sample: readonly Readonly<Record<string, unknown>>[]): string | undefined {
-  const ids = columns.filter((column) => /_id$/.test(plainName(column)) && !OTHER_IDS.includes(plainName(column)));
+  const ids = columns.filter((column) => /_id$/.test(plainName(column)) && !OTHER_IDS.test(plainName(column)));
   const repeated = ids.filter((column) => new Set(sample.map((row) => row[column])).size < sample.length);
   return [ids, repeated].find(({ length }) => length === 1)?.[0];
 }
 
-const OTHER_IDS = words("interaction_id row_id log_id request_id rank_id");
+/** Ids of rows, and of what users and items belong to. */
+const OTHER_IDS = new RegExp(
+  words(
+    "^interaction_id ^row_id ^log_id ^request_id ^rank_id categor brand store shop_id seller vendor supplier warehouse",
+    "location region country city address currency status type group department campaign parent language device staff employee",
+  ).join("|"),
+);
 
 /** Times of a person or an item, not of what a person did with an item. */
 const OTHER_TIMES = /birth|born|signup|sign_up|regist|joined|releas|publish|expir|deliver/;

@@ -75,6 +75,8 @@ test("of several ids with unknown names, the one that repeats is the item", () =
   const sample = [1, 2, 3].map((n) => ({ registration_id: n, event_id: 7, customer_id: n }));
   expect(guessColumns(columns, {}, sample)).toMatchObject({ user: "customer_id", item: "event_id" });
   expect(guessColumns(columns)).toMatchObject({ kind: "unclear" });
+  expect(guessColumns(["product_id", "brand_id", "store_id", "main_category_id", "request_id"]).kind).toBe("unclear");
+  expect(guessColumns(["product_id", "brand_id", "shopper_code_id"])).toMatchObject({ user: "shopper_code_id" });
   expect(guessColumns(["trainee_id", "course_id", "event"])).toMatchObject({ user: "trainee_id", item: "course_id" });
 });
 

@@ -27,6 +27,7 @@ type Columns = {
   /** Whether the users are sessions, by the name of their column. */
   readonly areSessions: boolean;
 };
+
 /**
  * Reads the columns of the files and guesses the meaning of those that were not given.
  *
