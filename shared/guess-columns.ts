@@ -216,6 +216,9 @@ const ID_NAMES = { user: NAMES.user, item: ITEM_IDS, order: BASKET };
 /** Names that the reader gives to the columns of a file without a header. */
 const NO_NAME = /^column\d+$/;
 
+/** Types of events in a sample are at most as many. */
+const TYPES_FEW = 6;
+
 /** Columns may be given by their positions, from 1, unless a column has such a name. */
 function withPositions(given: GivenColumns, columnNames: readonly string[]): GivenColumns {
   const nameOf = (name: string | undefined) =>
@@ -228,7 +231,9 @@ function withPositions(given: GivenColumns, columnNames: readonly string[]): Giv
 function withoutHeader(sample: readonly Readonly<Record<string, unknown>>[]): string {
   const values = Object.values(sample[0] ?? {}).map((value) => value ?? "");
   const time = values.findIndex(looksLikeTime) + 1;
-  const [user, item] = [1, 2, 3].filter((position) => position !== time);
+  const [user, second = 2, ...others] = values.map((_, i) => i + 1).filter((position) => position !== time);
+  const varies = (position: number) => new Set(sample.map((row) => Object.values(row)[position - 1])).size > TYPES_FEW;
+  const item = [second, ...others].find(varies) ?? second;
   const flags = `--user-column ${user} --item-column ${item}${time > 0 ? ` --time-column ${time}` : ""}`;
   const row = values.slice(0, 10).map(String).join(", ").slice(0, 200);
   return `The first line looks like data, not like names of columns (${row}): say which is which by position, such as ${flags}`;

@@ -143,6 +143,17 @@ test("a time is not proposed for an item", () =>
     reasons: [expect.stringMatching("--user-column 1 --item-column 3 --time-column 2$")],
   }));
 
+test("types of events are not proposed for an item", () => {
+  const sample = Array.from({ length: 20 }, (_, n) => ({
+    a: n,
+    b: n % 3 === 0 ? "view" : "cart",
+    c: `thing ${n % 9}`,
+  }));
+  expect(guessColumns(["column0", "column1", "column2"], {}, sample)).toMatchObject({
+    reasons: [expect.stringMatching("--user-column 1 --item-column 3$")],
+  });
+});
+
 test("columns without names are asked for by position", () =>
   expect(guessColumns(["column0", "column1", "column2"], {}, [{ a: "196", b: "242", c: "881250949" }])).toEqual({
     kind: "unclear",
