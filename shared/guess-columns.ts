@@ -167,7 +167,7 @@ function otherId(columns: readonly string[], sample: readonly Readonly<Record<st
 const OTHER_IDS = new RegExp(
   words(
     "^interaction_id ^row_id ^log_id ^request_id ^rank_id categor brand store shop_id seller vendor supplier warehouse",
-    "location region country city address currency status type group department campaign parent language device staff employee",
+    "location region country city address currency status type group department campaign parent language device staff employee manager",
   ).join("|"),
 );
 

@@ -1,11 +1,14 @@
-import { basename } from "node:path";
+import { readdir, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { guessIdColumn, listOfColumns } from "../../shared/guess-columns.ts";
 import { connect } from "../read/connectors/connect.ts";
 import { type Connector, jsonRows } from "../read/connectors/connector.ts";
+import { isTableFile } from "../read/connectors/duckdb/files.ts";
 import { fileSettings } from "../read/connectors/file/file-settings.ts";
 import { type LocalTable, localTable, localTables } from "../read/connectors/file/local-table.ts";
 import { identifier } from "../read/connectors/sql-text.ts";
 import { idText } from "../read/rules/id-expression.ts";
+import { areDifferent, flagsOf } from "../read/tables/folder-tables.ts";
 import { findIdColumn } from "../read/tables/id-column.ts";
 import { joinOrders } from "../read/tables/join-orders.ts";
 import { attributesOf, interactionsOf } from "../read/tables/rows-of-table.ts";
@@ -48,6 +51,7 @@ export const inOneSentence = (error: unknown): unknown =>
  * @param orders Another file with the orders whose lines the rows are.
  */
 export async function interactionsIn(path: string, orders: string | undefined, access: Access): Promise<Table> {
+  await refuseDifferentTables(path, access);
   const lines = await placeOf(path);
   if (orders === undefined) return await tableOf(lines, identifier(lines.table), { access, rowsOf: interactionsOf });
   const both = localTables(lines, await placeOf(orders));
@@ -57,6 +61,30 @@ export async function interactionsIn(path: string, orders: string | undefined, a
     throw new LocalError(`--orders needs a column with the id of the order in ${path}, such as "order_id".`);
   return await tableOf(both, joined, { access, rowsOf: interactionsOf });
 }
+
+/** A folder with more files than this is one table of many files. */
+const TABLES_MAX = 20;
+
+/** The files of a folder are one table. If they are the tables of a shop instead, the error says how to name them. */
+async function refuseDifferentTables(path: string, access: Access): Promise<void> {
+  if (!(await stat(path).catch(() => undefined))?.isDirectory()) return;
+  const files = (await readdir(path)).filter(isTableFile);
+  if (files.length < 2 || files.length > TABLES_MAX) return;
+  const tables = files.map(async (file) => {
+    const place = await placeOf(join(path, file));
+    const { columns } = await tableOf(place, identifier(place.table), { access, rowsOf: interactionsOf });
+    return { file: join(path, file), columns, bytes: (await stat(join(path, file))).size };
+  });
+  const found = await Promise.all(tables);
+  if (!areDifferent(found)) return;
+  const flags = Object.entries(flagsOf(found)).map(([flag, file]) => `--${flag} ${quoted(file)}`);
+  const example = flags.length === 0 ? "with --data" : `such as ${flags.join(" ")}`;
+  throw new LocalError(
+    `The files of ${path} have different columns, so they are not one table: name them, ${example}.`,
+  );
+}
+
+const quoted = (path: string) => (/^[\w./+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
 
 /** A file of users or items with the column that has the interactions' ids. Null without a file. */
 export async function describedIn(

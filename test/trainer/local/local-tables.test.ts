@@ -76,6 +76,21 @@ describe("a table of items", () => {
   });
 });
 
+test("a folder of different tables is told apart, and parts of one table are not", async () => {
+  const folder = path("shop");
+  const files = { "clicks.csv": EVENTS, "more.csv": EVENTS, "it's films.csv": "item_id,title\ni1,One\n" };
+  const inFolder = async (names: (keyof typeof files)[]) => {
+    const written = Object.fromEntries(names.map((name) => [name, files[name]]));
+    return { ...(await given(written)), interactions: folder };
+  };
+  const source = await describeFiles(await inFolder(["clicks.csv", "more.csv"]), access());
+  expect(source.columns).toMatchObject({ user: "user_id", item: "item_id" });
+  expect(await oneSentence(inFolder(["it's films.csv"]))).toBe(
+    `The files of ${folder} have different columns, so they are not one table: name them, such as ` +
+      `--data ${path("shop", "clicks.csv")} --items '${path("shop", "it'\\''s films.csv")}'.`,
+  );
+});
+
 describe("lines of orders", () => {
   const LINES = "order_id,line,product_id,note\n007,1,a,x\n007,2,b,y\n8,1,a,z\n9,1,b,w\n";
   const read = async (orders: string) => {

@@ -38,6 +38,8 @@ const FORMATS: Readonly<Record<string, FileFormat>> = {
   ndjson: "jsonl",
 };
 const NAME = /^(.+?)\.(csv|tsv|parquet|json|jsonl|ndjson)(?:\.(gz|zst))?$/i;
+/** Whether the name of a file tells its format. */
+export const isTableFile = (name: string): boolean => NAME.test(name);
 const GLOB = /[*?[\]{}]/;
 /** A list of names such as `{csv,tsv.gz}`. Other braces are refused: they could leave the folder or expand without bound. */
 const ALTERNATIVES = /\{[^{}[\].,/*]+(?:\.[^{}[\].,/*]+)*(?:,[^{}[\].,/*]+(?:\.[^{}[\].,/*]+)*)+\}/g;

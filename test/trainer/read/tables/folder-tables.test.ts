@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { areDifferent, flagsOf } from "../../../../trainer/read/tables/folder-tables.ts";
+
+const tablesOf = (files: { readonly [file: string]: string }) =>
+  Object.entries(files).map(([file, columns], i) => ({ file, columns: columns.split(" "), bytes: 100 - i }));
+
+const SHOP = {
+  "customers.csv": "customer_id email city",
+  "staffs.csv": "staff_id email store_id manager_id",
+  "order_items.csv": "order_id item_id product_id quantity",
+  "orders.csv": "order_id customer_id order_date store_id",
+  "products.csv": "product_id name brand_id",
+  "stocks.csv": "store_id product_id quantity",
+};
+
+test.each<[string, { readonly [file: string]: string }, { readonly [flag: string]: string }]>([
+  [
+    "a shop's database",
+    SHOP,
+    { data: "order_items.csv", orders: "orders.csv", items: "products.csv", users: "customers.csv" },
+  ],
+  [
+    "tables with an id of their own",
+    {
+      "order_items.csv": "id order_id product_id",
+      "orders.csv": "id customer_id status created_at",
+      "products.csv": "id name",
+      "customers.csv": "id name city",
+    },
+    { data: "order_items.csv", orders: "orders.csv", items: "products.csv", users: "customers.csv" },
+  ],
+  [
+    "ratings",
+    { "movies.csv": "movieId title genres", "ratings.csv": "userId movieId rating", "tags.csv": "userId movieId tag" },
+    { data: "ratings.csv", items: "movies.csv" },
+  ],
+  [
+    "ids of another name",
+    { "shoes.csv": "shoe_id brand", "actions.csv": "user_id shoe_id action", "users.csv": "user_id age" },
+    { data: "actions.csv", items: "shoes.csv", users: "users.csv" },
+  ],
+  ["no interactions", { "stores.csv": "store_id name", "prices.csv": "day price" }, {}],
+])("%s", (_, files, flags) => {
+  expect(areDifferent(tablesOf(files))).toBe(true);
+  expect(flagsOf(tablesOf(files))).toEqual(flags);
+});
+
+test.each([
+  [{ "1.csv": "user item time", "2.csv": "user item time" }, false],
+  [{ "1.csv": "user item time", "2.csv": "user item time price" }, false],
+  [{ "1.csv": "user item", "2.csv": "item price brand" }, true],
+  [{ "1.csv": "user item" }, false],
+])("the files of %j are different tables: %s", (files, different) =>
+  expect(areDifferent(tablesOf(files))).toBe(different),
+);

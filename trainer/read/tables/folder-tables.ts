@@ -1,0 +1,61 @@
+import {
+  guessColumns,
+  guessIdColumn,
+  guessIdColumnByRole,
+  guessItemColumn,
+  guessOrderColumn,
+  guessUserColumn,
+} from "../../../shared/guess-columns.ts";
+
+/** A file of a folder. */
+type Table = { readonly file: string; readonly columns: readonly string[]; readonly bytes: number };
+
+/** Files of one table have most columns in common, although some may have been added later. */
+const COMMON_MIN = 0.5;
+
+/** Whether files have so different columns that they are not parts of one table. */
+export const areDifferent = ([first, ...others]: readonly Table[]): boolean =>
+  others.some(({ columns }) => {
+    const common = columns.filter((column) => first!.columns.includes(column)).length;
+    return common < COMMON_MIN * Math.max(columns.length, first!.columns.length);
+  });
+
+/** What the tables of a shop are, by the names of their files and columns: flags of `npm start`. Empty where none has interactions. */
+export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: string } {
+  const bySize = [...tables].sort((a, b) => b.bytes - a.bytes);
+  const hasItem = ({ columns }: Table) => guessItemColumn(columns) !== undefined;
+  const isLines = (table: Table) => guessOrderColumn(table.columns) !== undefined && hasItem(table);
+  const data =
+    bySize.find((table) => hasUser(table) && hasItem(table)) ??
+    bySize.find(isLines) ??
+    bySize.find(({ columns }) => guessColumns(columns).kind === "guessed");
+  if (data === undefined) return {};
+  const orders = hasUser(data)
+    ? undefined
+    : bySize.find((table) => table !== data && hasUser(table) && isOrders(table));
+  const guess = guessColumns([...(orders?.columns ?? []), ...data.columns]);
+  if (guess.kind === "unclear") return { data: data.file };
+  const others = bySize.filter((table) => table !== data && table !== orders);
+  const items = others.find((table) => describes(table, guess, "item"));
+  const users = others.find((table) => table !== items && describes(table, guess, "user"));
+  const flags = { data, orders, items, users };
+  return Object.fromEntries(Object.entries(flags).flatMap(([flag, table]) => (table ? [[flag, table.file]] : [])));
+}
+
+const hasUser = ({ columns }: Table) => guessOrderColumn([guessUserColumn(columns) ?? "order_id"]) === undefined;
+
+const isOrders = ({ file, columns }: Table) =>
+  guessOrderColumn(columns) !== undefined || (/order|sale|invoice|transaction/i.test(file) && columns.includes("id"));
+
+/** Whether a table has the ids of users or items and not of both, or an `id` and a name such as `products` for `product_id`. */
+function describes(
+  { file, columns }: Table,
+  guess: { readonly user: string; readonly item: string },
+  role: "user" | "item",
+): boolean {
+  const [id, other] = role === "user" ? [guess.user, guess.item] : [guess.item, guess.user];
+  if (guessIdColumn(other, columns) !== undefined || guessOrderColumn(columns) !== undefined) return false;
+  const stem = id.toLowerCase().replace(/_?id$/, "");
+  const isNamed = stem !== "" && file.toLowerCase().includes(stem);
+  return guessIdColumn(id, columns) !== undefined || (isNamed && guessIdColumnByRole(role, columns) !== undefined);
+}
