@@ -99,6 +99,18 @@ describe("ids within objects and lists", () => {
     ]);
   });
 
+  test("the items of a user's orders", async () => {
+    const orders = (...days: string[]) =>
+      days.map((date) => ({ id: 1, date, items: [{ sku: `a${date}` }, { sku: "b" }] }));
+    const rows = await read([
+      { user_id: "u1", orders: orders("2024-01-01", "2024-01-02") },
+      { user_id: "u2", orders: [] },
+    ]);
+    expect(
+      rows.map(({ user_id, order_date, order_item_sku }) => [user_id, order_date, order_item_sku].join(" ")),
+    ).toEqual(["u1 2024-01-01 a2024-01-01", "u1 2024-01-01 b", "u1 2024-01-02 a2024-01-02", "u1 2024-01-02 b"]);
+  });
+
   test("values as MongoDB exports them", async () => {
     const id = (n: number) => ({ $oid: `${n}`.padStart(24, "0") });
     const rows = [1, 2].map((n) => ({

@@ -1,7 +1,9 @@
 import { DuckDBListType, DuckDBStructType, type DuckDBType, LIST, STRUCT } from "@duckdb/node-api";
 import { identifier, literal } from "../connectors/sql-text.ts";
 
-type Column = { readonly name: string; readonly type: DuckDBType };
+export type Column = { readonly name: string; readonly type: DuckDBType };
+/** A table for SQL. */
+export type Rows = { readonly table: string; readonly columns: readonly Column[] };
 type Value = { readonly sql: string; readonly type: DuckDBType };
 
 /** https://www.mongodb.com/docs/manual/reference/mongodb-extended-json/ */
@@ -11,7 +13,7 @@ const WRAPPERS = ["$oid", "$date", "$uuid", "$numberLong", "$numberInt", "$numbe
  * A table without the objects of MongoDB's extended JSON: `{"user": {"$oid": "5f…"}}` becomes `{"user": "5f…"}`, also within objects
  * and lists. The table is returned as it is where it has none.
  */
-export function withoutExtendedJson(table: string, columns: readonly Column[]): { table: string; columns: Column[] } {
+export function withoutExtendedJson({ table, columns }: Rows): Rows {
   const plain = columns.map(({ name, type }) => ({ name, value: plainValue({ sql: identifier(name), type }, 0) }));
   const replaced = plain.flatMap(({ name, value }) => (value ? [`${value.sql} AS ${identifier(name)}`] : []));
   return {

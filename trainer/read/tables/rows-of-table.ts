@@ -9,24 +9,20 @@ import {
   guessItemColumn,
   guessUserColumn,
 } from "../../../shared/guess-columns.ts";
-import type { SourceColumn } from "../connectors/connector.ts";
 import { identifier, literal } from "../connectors/sql-text.ts";
 import { isPlaceStruct } from "../dataset/place-text.ts";
 import { QUERY_ATTRIBUTES_MAX } from "../dataset/read-attributes.ts";
-import { withoutExtendedJson } from "./extended-json.ts";
+import { type Column, type Rows, withoutExtendedJson } from "./extended-json.ts";
 
-type Column = Pick<SourceColumn, "name" | "type">;
 type Row = Readonly<Record<string, unknown>>;
 
 const FIELDS_MAX = 500;
 
 /** @param first The first row. The table is returned as it is where nothing has to be changed. */
 export function interactionsOf(table: string, columns: readonly Column[], first: Row): string {
-  const rows = listedRows(withoutExtendedJson(table, columns));
-  return withMoment(rowPerItem(rows.table, rows.columns), rows.columns, first);
+  const rows = listedRows(withoutExtendedJson({ table, columns }));
+  return withMoment(rowPerItem(rows), first);
 }
-
-type Rows = { readonly table: string; readonly columns: readonly Column[] };
 
 /** The rows themselves, where the file is one list of them: `{"orders": [{"user_id": 7, …}, …], "total": 150}`. */
 function listedRows({ table, columns }: Rows): Rows {
@@ -47,7 +43,7 @@ const unnested = (table: string, list: Column): Rows => ({
  * no id, but a list of objects has, each of these is a row: `{"products": [{"id": 7}, …], "total": 150}`. Places stay as they are.
  */
 export function attributesOf(stored: string, storedColumns: readonly Column[], role: "user" | "item"): string {
-  const { table, columns } = withoutExtendedJson(stored, storedColumns);
+  const { table, columns } = withoutExtendedJson({ table: stored, columns: storedColumns });
   const hasId = (names: readonly string[]) => guessIdColumnByRole(role, names) !== undefined;
   const list = hasId(namesOf(columns)) ? undefined : columns.find(({ type }) => hasId(namesOf(fieldsOfEntries(type))));
   return withoutObjects(list === undefined ? { table, columns } : unnested(table, list));
@@ -59,11 +55,11 @@ function withoutObjects({ table, columns }: Rows): string {
   const width = columns.length - objects.length + fields.length;
   if (objects.length === 0 || width > QUERY_ATTRIBUTES_MAX) return table;
   const excluded = objects.map(({ name }) => identifier(name)).join(", ");
-  return `(SELECT * EXCLUDE (${excluded}) FROM ${withFields(table, columns, fields)})`;
+  return `(SELECT * EXCLUDE (${excluded}) FROM ${withFields({ table, columns }, fields).table})`;
 }
 
 /** Adds a column `date_time` of the day and the clock. */
-function withMoment(table: string, columns: readonly Column[], first: Row): string {
+function withMoment({ table, columns }: Rows, first: Row): string {
   const found = guessDayAndClock(namesOf(columns), first);
   if (found === undefined) return table;
   const texts = [found.day, found.clock].map((name) => `CAST(${identifier(name)} AS VARCHAR)`);
@@ -72,18 +68,28 @@ function withMoment(table: string, columns: readonly Column[], first: Row): stri
 
 /**
  * A table with a row for each entry of a list of items, where no other column looks like the item, and with a column for each field of an
- * object: `user_id` and `item_product_id`. Rows without items are left out.
+ * object: `user_id` and `item_product_id`. The list may be in the objects of another one, as in the orders of a user. Rows without items
+ * are left out.
  */
-function rowPerItem(table: string, columns: readonly Column[]): string {
-  const values = columns.filter(({ type }) => !(type instanceof DuckDBListType));
-  const list = guessItemColumn(namesOf(values)) === undefined ? columns.find(isListOfItems) : undefined;
-  if (list === undefined) return withFields(table, columns, fieldsOfEvents(columns));
+function rowPerItem(rows: Rows): Rows {
+  const values = rows.columns.filter(({ type }) => !(type instanceof DuckDBListType));
+  const hasItem = guessItemColumn(namesOf(values)) !== undefined;
+  const list = hasItem ? undefined : rows.columns.find(isListOfItems);
+  const outer = hasItem ? undefined : rows.columns.find(({ type }) => fieldsOfEntries(type).some(isListOfItems));
+  if (list === undefined && outer !== undefined) return rowPerItem(rowPerEntry(rows, outer));
+  return list === undefined ? withFields(rows, fieldsOfEvents(rows.columns)) : rowPerEntry(rows, list);
+}
+
+function rowPerEntry({ table, columns }: Rows, list: Column): Rows {
   const others = columns.filter((column) => column !== list);
   const entry = { name: freeName(singular(list.name), others), type: (list.type as DuckDBListType).valueType };
   const kept = others.map(({ name }) => identifier(name));
   const unnested = `unnest(${identifier(list.name)}) AS ${identifier(entry.name)}`;
   const all = [...others, entry];
-  return withFields(`(SELECT ${[...kept, unnested].join(", ")} FROM ${table})`, all, fieldsOfEvents(all));
+  return withFields(
+    { table: `(SELECT ${[...kept, unnested].join(", ")} FROM ${table})`, columns: all },
+    fieldsOfEvents(all),
+  );
 }
 
 const namesOf = (columns: readonly Column[]) => columns.map(({ name }) => name);
@@ -96,14 +102,14 @@ const lastWord = (name: string) => /([A-Z]?[a-z]+|[A-Z]+)$/.exec(name)?.[0] ?? "
 
 type Field = { readonly column: Column; readonly field: Column };
 
-function withFields(table: string, columns: readonly Column[], fields: readonly Field[]): string {
+function withFields({ table, columns }: Rows, fields: readonly Field[]): Rows {
   const known: Column[] = [...columns];
   const selected = fields.slice(0, FIELDS_MAX).map(({ column, field }) => {
     const name = freeName(`${column.name}_${field.name}`, known);
     known.push({ name, type: field.type });
     return `struct_extract(${identifier(column.name)}, ${literal(field.name)}) AS ${identifier(name)}`;
   });
-  return selected.length === 0 ? table : `(SELECT *, ${selected.join(", ")} FROM ${table})`;
+  return { table: selected.length === 0 ? table : `(SELECT *, ${selected.join(", ")} FROM ${table})`, columns: known };
 }
 
 const fieldsOfEntries = (type: DuckDBType): Column[] =>
