@@ -1,4 +1,5 @@
 import type { AttributeColumn } from "../../read/dataset/dataset.ts";
+import { areKeys } from "../../read/dataset/key-numbers.ts";
 import type { SparseWeights } from "../weights/weight-matrix.ts";
 
 /** Number of the most frequent features, which have a column each. */
@@ -58,21 +59,12 @@ export function describedItems(columns: readonly AttributeColumn[], itemCount: n
   return described;
 }
 
-const KEY_NAME = /(^|[_ .-])(id|code|no|nr|key|type|group|class|category|brand)$/i;
-
-/** Whether numbers name categories: an item of `brand_id` 7 is no more like one of 8 than like others. */
-const isKey = ({ name, values }: NumberColumn): boolean =>
-  KEY_NAME.test(name.replace(/([a-z])([A-Z])/g, "$1_$2")) &&
-  values.every((value) => Number.isNaN(value) || Number.isInteger(value));
-
-type NumberColumn = Extract<AttributeColumn, { type: "Numerical" | "Timestamp" }>;
-
 /** Returns a function that gives an item's values as texts; equal texts are the same feature. */
 function valuesReader(column: AttributeColumn): (item: number) => readonly string[] {
   switch (column.type) {
     case "Numerical":
     case "Timestamp": {
-      const bounds = isKey(column) ? undefined : quantileBounds(column.values);
+      const bounds = areKeys(column, ITEMS_MIN) ? undefined : quantileBounds(column.values);
       return (item) => {
         const value = column.values[item]!;
         if (Number.isNaN(value)) return [];

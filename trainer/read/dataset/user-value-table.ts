@@ -2,6 +2,7 @@ import { isKeyed, type KeyedAttribute } from "../../../shared/attributes.ts";
 import { RECORD_VALUES_MAX } from "../../../shared/user-records.ts";
 import { USER_VALUES_MAX, VALUE_NAME_MAX, type ValueNames } from "../../../shared/user-values.ts";
 import type { AttributeColumn } from "./dataset.ts";
+import { areKeys } from "./key-numbers.ts";
 
 /** The content of one cell of an attribute: nothing, a text, a number (Boolean: 0 or 1), or a list of texts. */
 export type Cell = null | string | number | readonly string[];
@@ -10,7 +11,7 @@ export type Cell = null | string | number | readonly string[];
 export type ValueColumn = {
   readonly name: string;
   readonly type: KeyedAttribute["type"];
-  /** For numbers and times, ascending quantiles. The name of a number is how many of them it reaches. */
+  /** For numbers and times, ascending quantiles, unless numbers name categories. The name of a number is how many of them it reaches. */
   readonly bounds: readonly number[] | null;
   readonly codes: ReadonlyMap<string, number>;
 };
@@ -37,7 +38,9 @@ const RANGES = 8;
 export function userValueTable(columns: readonly AttributeColumn[]): UserValueTable {
   const usable = columns.filter(isKeyed).filter(({ type }) => type !== "Text");
   const bounds = usable.map((column) =>
-    column.type === "Numerical" || column.type === "Timestamp" ? quantiles(column.values) : null,
+    (column.type === "Numerical" || column.type === "Timestamp") && !areKeys(column, VALUE_USERS_MIN)
+      ? quantiles(column.values)
+      : null,
   );
   const frequent = usable.flatMap((column, c) =>
     [...usersOfNames(column, bounds[c]!)]
@@ -52,12 +55,12 @@ export function userValueTable(columns: readonly AttributeColumn[]): UserValueTa
   return { columns: all.filter((column) => column.codes.size > 0), valueCount: kept.length };
 }
 
-/** What the codes of the table mean, in another order. Ranges of numbers, and long texts, have no name. */
+/** What the codes of the table mean, in another order. Numbers and their ranges, and long texts, have no name. */
 export function namesOfCodes({ columns, valueCount }: UserValueTable, order: readonly number[]): ValueNames {
   const names: ValueNames["names"][number][] = new Array(valueCount).fill(null);
   for (const { name, type, bounds, codes } of columns)
     for (const [value, code] of codes)
-      if (bounds === null && value.length <= VALUE_NAME_MAX)
+      if (bounds === null && type !== "Numerical" && value.length <= VALUE_NAME_MAX)
         names[code] = [name, type === "Boolean" ? value === "1" : value];
   const lists = columns.filter(({ type }) => type === "CategoryList").map(({ name }) => name);
   return { names: order.map((code) => names[code]!), lists };

@@ -6,6 +6,7 @@ import type { AttributeColumn } from "../../../../trainer/read/dataset/dataset.t
 import {
   codesOfCells,
   codesOfUsers,
+  namesOfCodes,
   userValueTable,
   VALUE_USERS_MIN,
 } from "../../../../trainer/read/dataset/user-value-table.ts";
@@ -37,6 +38,20 @@ const isMember: AttributeColumn = {
   type: "Boolean",
   values: Uint8Array.from({ length: USERS }, (_, user) => (user < 30 ? 1 : user < 60 ? 0 : 255)),
 };
+
+test("numbers that name categories have codes of their own and no name; others have ranges", () => {
+  const table = userValueTable([
+    numbers("country_id", (user) => user % 10),
+    numbers("age", (user) => user % 10),
+    numbers("zip_code", (user) => user),
+  ]);
+  const [countries, ages, zips] = table.columns;
+  expect([countries!.bounds, countries!.codes.size]).toEqual([null, 10]);
+  expect([ages!.bounds?.length, zips!.bounds?.length]).toEqual([7, 7]);
+  const order = Array.from({ length: table.valueCount }, (_, code) => code);
+  expect(namesOfCodes(table, order).names.filter((name) => name !== null)).toEqual([]);
+  expect(codesOfCells(table, [3, null, null])).toEqual([countries!.codes.get("3")]);
+});
 
 test("values of at least 20 users have codes, the most frequent first", () => {
   const table = userValueTable([city, tags, isMember, texts("bio", () => ["same"], "Text")]);
