@@ -22,7 +22,7 @@ const SESSION = words("session_id session sessionid sid user_session");
 
 /** Names of orders, whose items are one session where nothing says who ordered. */
 const BASKET = words(
-  "basket_id basket order_id orderid transaction_id transaction receipt_id receipt_no receipt",
+  "basket_id basket order_id orderid order_number order_no order_nr transaction_id transaction receipt_id receipt_no receipt",
   "invoice_no invoiceno invoice_id invoice ticket_id",
 );
 
@@ -41,7 +41,7 @@ const TITLES = words("product_name item_name product_title item_title movie_titl
 /** Common names, the most specific first, in lower case with `_` between words, as plainName writes them. */
 const NAMES: Readonly<Record<Role, readonly string[]>> = {
   user: words(
-    "user_id user uid userid user_key user_code user_number user_no user_hash user_idx user_index user_uuid user_guid username",
+    "user_id user uid userid user_key user_code user_number user_no user_hash user_idx user_index user_uuid user_guid username u_id",
     "visitor_id visitor visitorid fullvisitorid full_visitor_id customer_id customer customerid cust_id client_id client clientid",
     "customer_no customer_number customer_code",
     "account_id account member_id member buyer_id buyer shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
@@ -168,6 +168,7 @@ const OTHER_IDS = new RegExp(
   words(
     "^interaction_id ^row_id ^log_id ^request_id ^rank_id categor brand store shop_id seller vendor supplier warehouse",
     "location region country city address currency status type group department campaign parent language device staff employee manager",
+    "session payment purchase shipment shipping billing coupon promo voucher",
   ).join("|"),
 );
 

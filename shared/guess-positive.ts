@@ -3,8 +3,11 @@
 /** A column with more values than these is no column of types. */
 export const TYPES_MAX = 20;
 
-const UNWANTED =
-  /remove|delete|dislike|unlike|downvote|return|refund|cancel|void|declin|fail|reject|abandon|skip|hide|report|unsubscribe/i;
+const UNWANTED = new RegExp(
+  "remove|delete|dislike|unlike|downvote|return|refund|cancel|void|declin|fail|reject|abandon|skip|hide|report|unsubscribe|" +
+    "annul|rembours|retour|storn|abgebroch|abgelehn|erstatt|devol|reembols|rechaz|recusad|rimbors|отмен|возврат|取消|退款|退货",
+  "i",
+);
 
 /** The types that were most likely wanted, the rarest first: what people do seldom says most. All of them, if no other remains. */
 export function positiveTypes(types: readonly { readonly value: string; readonly rows: number }[]): string[] {

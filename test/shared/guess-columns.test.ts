@@ -65,6 +65,10 @@ test.each<[string[], string | undefined]>([
   [["user_id", "shoe_id", "action"], "shoe_id"],
   [["user_id", "interaction_id", "shoe_id"], "shoe_id"],
   [["order_id", "customer_id", "store_id"], undefined],
+  [["id", "order_number", "user_id", "total", "warranty_id"], undefined],
+  [["purchase_id", "user_id", "payment_id"], undefined],
+  [["u_id", "h_id", "rate"], "h_id"],
+  [["user_id", "session_id", "event_type"], undefined],
 ])("the item of %j is %s", (columns, item) => {
   const guess = guessColumns(columns);
   expect(guess.kind === "guessed" ? guess.item : undefined).toBe(item);

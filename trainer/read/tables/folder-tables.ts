@@ -25,9 +25,11 @@ export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: st
   const bySize = [...tables].sort((a, b) => b.bytes - a.bytes);
   const hasItem = ({ columns }: Table) => guessItemColumn(columns) !== undefined;
   const isLines = (table: Table) => guessOrderColumn(table.columns) !== undefined && hasItem(table);
+  const lines = bySize.find(isLines);
+  const chosen = bySize.find((table) => hasUser(table) && hasItem(table));
   const data =
-    bySize.find((table) => hasUser(table) && hasItem(table)) ??
-    bySize.find(isLines) ??
+    (lines && chosen && REVIEWS.test(chosen.file) ? lines : chosen) ??
+    lines ??
     bySize.find(({ columns }) => guessColumns(columns).kind === "guessed");
   if (data === undefined) return {};
   const orders = hasUser(data)
@@ -42,6 +44,9 @@ export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: st
   return Object.fromEntries(Object.entries(flags).flatMap(([flag, table]) => (table ? [[flag, table.file]] : [])));
 }
 
+/** Where there are orders, they say more. */
+const REVIEWS = /review|rating|comment/i;
+
 const hasUser = ({ columns }: Table) => guessOrderColumn([guessUserColumn(columns) ?? "order_id"]) === undefined;
 
 const isOrders = ({ file, columns }: Table) =>
@@ -54,7 +59,8 @@ function describes(
   role: "user" | "item",
 ): boolean {
   const [id, other] = role === "user" ? [guess.user, guess.item] : [guess.item, guess.user];
-  if (guessIdColumn(other, columns) !== undefined || guessOrderColumn(columns) !== undefined) return false;
+  if (guessColumns(columns).kind === "guessed" || guessOrderColumn(columns) !== undefined) return false;
+  if (guessIdColumn(other, columns) !== undefined) return false;
   const stem = id.toLowerCase().replace(/_?id$/, "");
   const isNamed = stem !== "" && file.toLowerCase().includes(stem);
   return guessIdColumn(id, columns) !== undefined || (isNamed && guessIdColumnByRole(role, columns) !== undefined);

@@ -39,6 +39,20 @@ test.each<[string, { readonly [file: string]: string }, { readonly [flag: string
     { "shoes.csv": "shoe_id brand", "actions.csv": "user_id shoe_id action", "users.csv": "user_id age" },
     { data: "actions.csv", items: "shoes.csv", users: "users.csv" },
   ],
+  [
+    "interactions of several kinds",
+    {
+      "ratings.csv": "user_id movie_id rating",
+      "reviews.csv": "user_id product_id text",
+      "movies.csv": "movie_id title",
+    },
+    { data: "ratings.csv", items: "movies.csv" },
+  ],
+  [
+    "reviews beside orders",
+    { "reviews.csv": "user_id product_id text", "lines.csv": "order_id product_id", "orders.csv": "order_id user_id" },
+    { data: "lines.csv", orders: "orders.csv" },
+  ],
   ["no interactions", { "stores.csv": "store_id name", "prices.csv": "day price" }, {}],
 ])("%s", (_, files, flags) => {
   expect(areDifferent(tablesOf(files))).toBe(true);
