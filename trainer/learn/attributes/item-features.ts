@@ -15,9 +15,9 @@ const PIECE_LENGTH = 3;
 
 /**
  * Items described by their attributes: rows of tf-idf weights, each of length 1 or all zero. Each category is a feature, each word of
- * a text and each piece of a word, each number that names a category, and each eighth (quantile) of another number; a missing value gives
- * no feature. All attributes of an
- * item weigh the same: otherwise the many words of a title hide the item's few categories. [itemCount, featureCount]
+ * a text and each piece of a word, each number that names a category, and each eighth (quantile) of another number; a missing value
+ * gives no feature. All attributes of an item weigh the same: otherwise the many words of a title hide the item's few categories.
+ * [itemCount, featureCount]
  */
 export function itemFeatures(columns: readonly AttributeColumn[], itemCount: number): SparseWeights {
   const names = new Map<string, number>();

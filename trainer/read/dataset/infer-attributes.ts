@@ -58,8 +58,9 @@ export async function typeAttribute(
   given: Column,
   declared: FeatureType | undefined,
 ): Promise<TypedAttribute | LeftOut> {
-  const names = namesOfObjects(arrayAsList(given));
-  const column = names ?? arrayAsList(given);
+  const list = arrayAsList(given);
+  const names = namesOfObjects(list);
+  const column = names ?? list;
   const suggestion = TEXTS.has(column.type.typeId)
     ? await textSuggestion(place, column)
     : await plainSuggestion(place, column);

@@ -79,6 +79,12 @@ const NO_TABLES: readonly (readonly [RegExp, string])[] = [
 ];
 const BEGINNING_BYTES = 100;
 
+function refuseNoTable(text: Buffer, file: OpenFile): void {
+  const beginning = text.toString("latin1", 0, BEGINNING_BYTES);
+  const found = NO_TABLES.find(([begins]) => begins.test(beginning));
+  if (found) throw sourceError({ code: "file_malformed", message: `${JSON.stringify(file.shownAs)} ${found[1]}` });
+}
+
 type Extent = Parameters<typeof textPieces>[1];
 
 /** The encoding of a file that is not UTF-8, and what to say of one that is. */
@@ -91,10 +97,7 @@ async function lookInto(file: OpenFile, extent: Extent) {
   for await (const text of textPieces(file, extent)) {
     if (isFirst && text[0] === 0xff && text[1] === 0xfe) return { encoding: "utf-16le", notes } as const;
     if (isFirst && text[0] === 0xfe && text[1] === 0xff) return { encoding: "utf-16be", notes } as const;
-    const beginning = text.toString("latin1", 0, BEGINNING_BYTES);
-    const noTable = isFirst ? NO_TABLES.find(([begins]) => begins.test(beginning)) : undefined;
-    if (noTable !== undefined)
-      throw sourceError({ code: "file_malformed", message: `${JSON.stringify(file.shownAs)} ${noTable[1]}` });
+    if (isFirst) refuseNoTable(text, file);
     if (isFirst && text.subarray(0, text.indexOf(NEWLINE) + 1 || text.length).includes(0)) {
       const message = `${JSON.stringify(file.shownAs)} is not a text file: its first line has NUL characters; expected UTF-8 or UTF-16 with its mark`;
       throw sourceError({ code: "file_malformed", message });
