@@ -3,6 +3,7 @@ import { clipped } from "../../../shared/clipped.ts";
 import { ATTRIBUTE_VALUES_MAX, type SegmentReport } from "../../../shared/evaluation-report.ts";
 import { didYouMean } from "../../../shared/nearest-name.ts";
 import { Problem } from "../../../shared/problem.ts";
+import { areKeys } from "../../read/dataset/key-numbers.ts";
 import type { EvaluationDetail } from "./evaluation-detail.ts";
 import {
   fractionOfPlaces,
@@ -104,8 +105,12 @@ function largest(groups: readonly Group[], sizeOf: (group: Group) => number): At
   return { groups: shown, furtherValues: groups.length - shown.length };
 }
 
+/** Numbers that name categories have a group each where they have this many users or items on average. */
+const KEY_ROWS_MIN = 2;
+
 function groupsOf(column: AttributeColumn): Group[] {
-  if (column.type === "Numerical" || column.type === "Timestamp") return quartersOf(column);
+  const isNumber = column.type === "Numerical" || column.type === "Timestamp";
+  if (isNumber && !areKeys(column, KEY_ROWS_MIN)) return quartersOf(column);
   const rowsOf = new Map<string, number[]>();
   const put = (name: string, row: number) => {
     const rows = rowsOf.get(name);
@@ -114,6 +119,8 @@ function groupsOf(column: AttributeColumn): Group[] {
   };
   if (column.type === "Boolean") {
     for (const [row, value] of column.values.entries()) if (value !== 255) put(value === 1 ? "true" : "false", row);
+  } else if (isNumber) {
+    for (const [row, value] of column.values.entries()) if (!Number.isNaN(value)) put(String(value), row);
   } else if ("start" in column) {
     for (let row = 0; row < column.start.length - 1; row++) {
       const codes = new Set(column.codes.subarray(column.start[row]!, column.start[row + 1]!));

@@ -55,6 +55,15 @@ test("numbers go in quarters, times as dates", () => {
   ).toEqual([["1970-01-01T00:00:00.000Z to 1970-01-01T00:00:00.000Z", 3]]);
 });
 
+test("numbers that name categories are a segment each", () => {
+  const namesOf = (name: string) => {
+    const column = { name, type: "Numerical" as const, values: Float64Array.of(5, 5, Number.NaN) };
+    const of = { of: "users", seed: 1 } as const;
+    return attributeSegments({ ...detail, userColumns: [column] }, name, of).segments.map((segment) => segment.name);
+  };
+  expect([namesOf("plan_id"), namesOf("age")]).toEqual([["5"], ["5 to 5"]]);
+});
+
 test("a time that no date can be is its number", () => {
   const values = Float64Array.of(-1e15, 0, 8.64e12 + 1);
   const times = { ...detail, userColumns: [{ name: "t", type: "Timestamp" as const, values }] };
