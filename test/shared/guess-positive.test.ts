@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { positiveTypes } from "../../shared/guess-positive.ts";
+import { areEvents, positiveTypes } from "../../shared/guess-positive.ts";
 
 test.each([
   [{ view: 90, addtocart: 7, transaction: 3 }, "transaction addtocart view"],
@@ -11,3 +11,11 @@ test.each([
   const types = Object.entries(counts).map(([value, rows]) => ({ value, rows }));
   expect(positiveTypes(types).join(" ")).toBe(expected);
 });
+
+test.each([
+  [["page_view", "addtocart"], true],
+  [["shipped", "new"], true],
+  [["Annulé"], true],
+  [["bread", "book"], false],
+  [[], false],
+])("%j are types of events: %s", (values, expected) => expect(areEvents(values)).toBe(expected));

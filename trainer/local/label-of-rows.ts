@@ -1,6 +1,6 @@
 import { guessEventColumn, guessQuantityColumn } from "../../shared/guess-columns.ts";
 import { guessLabel, type LabelFacts } from "../../shared/guess-label.ts";
-import { positiveTypes, TYPES_MAX } from "../../shared/guess-positive.ts";
+import { areEvents, positiveTypes, TYPES_MAX } from "../../shared/guess-positive.ts";
 import type { Label } from "../../shared/label.ts";
 import { identifier } from "../read/connectors/sql-text.ts";
 import { LocalError } from "./local-error.ts";
@@ -47,7 +47,7 @@ export async function labelOfRows(
   const free = rows.columns.filter((name) => !roles.includes(name));
   const events = guessEventColumn(free);
   if (positive !== undefined) return await givenTypes(rows, events ?? columns.label, positive);
-  const found = events === undefined ? null : await typesIn(rows, events);
+  const found = events === undefined ? null : await typesOfEvents(rows, events);
   const offer = found && offerOf(events!, found);
   if (columns.label !== null && (columns.isGiven || (await isMostlyFilled(rows, columns.label, columns))))
     return { ...(await columnOfLabels(rows, columns.label)), offer };
@@ -63,6 +63,13 @@ async function isMostlyFilled(rows: Rows, column: string, { user, item }: Column
      WHERE ${isFilled(user)} AND ${isFilled(item)}`,
   );
   return counted!.filled === true;
+}
+
+/** A column `type` or `status` may say what kind of item it is. */
+async function typesOfEvents(rows: Rows, column: string): Promise<readonly Type[] | null> {
+  const types = await typesIn(rows, column);
+  const isGeneral = /^(type|status)$/i.test(column);
+  return isGeneral && !areEvents(types?.map(({ value }) => value) ?? []) ? null : types;
 }
 
 const LABEL = { type: "Binary", name: "label" } as const;

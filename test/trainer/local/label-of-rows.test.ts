@@ -103,6 +103,13 @@ test("a label comes before types of events, which are offered; rows without a ty
   expect(empty.findings).toContain("empty (1 rows)");
 });
 
+test("a column named type has types of events if it has one that people do", async () => {
+  const labelOf = async (...types: string[]) =>
+    (await describe(["user,item,type", ...types.map((type, i) => `u${i},i${i},${type}`)])).label;
+  expect(await labelOf("view", "buy", "view")).toMatchObject({ type: "Events", name: "type" });
+  expect(await labelOf("book", "film", "book")).toEqual({ type: "Binary", name: "label" });
+});
+
 test("a label that most rows lack is taken only if it was given", async () => {
   const lines = [
     "user,item,event_type,rating",
