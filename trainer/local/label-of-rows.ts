@@ -4,6 +4,7 @@ import { areEvents, positiveTypes, TYPES_MAX } from "../../shared/guess-positive
 import type { Label } from "../../shared/label.ts";
 import { identifier } from "../read/connectors/sql-text.ts";
 import { LocalError } from "./local-error.ts";
+import { shellQuoted } from "./shell-quoted.ts";
 
 type Rows = {
   /** For SQL. */
@@ -122,7 +123,7 @@ function guessedTypes(name: string, found: readonly Type[]) {
 function offerOf(column: string, types: readonly Type[]): string {
   const wanted = positiveTypes(types);
   const proposed = wanted.slice(0, Math.max(1, wanted.length - 1)).join(",");
-  const quoted = /^[\w.,-]+$/.test(proposed) ? proposed : `'${proposed.replaceAll("'", "'\\''")}'`;
+  const quoted = /^[\w.,-]+$/.test(proposed) ? proposed : shellQuoted(proposed);
   return `The types of event in ${column} are ${listed(types)}. With --positive ${quoted}, only those count as wanted.`;
 }
 

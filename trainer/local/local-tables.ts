@@ -5,21 +5,22 @@ import { connect } from "../read/connectors/connect.ts";
 import { type Connector, jsonRows } from "../read/connectors/connector.ts";
 import { isTableFile } from "../read/connectors/duckdb/files.ts";
 import { fileSettings } from "../read/connectors/file/file-settings.ts";
-import { type LocalTable, localTable, localTables } from "../read/connectors/file/local-table.ts";
+import { type LocalTables, localTable, localTables } from "../read/connectors/file/local-table.ts";
 import { identifier } from "../read/connectors/sql-text.ts";
 import { idText } from "../read/rules/id-expression.ts";
 import { areDifferent, flagsOf } from "../read/tables/folder-tables.ts";
 import { findIdColumn } from "../read/tables/id-column.ts";
 import { joinOrders } from "../read/tables/join-orders.ts";
-import { attributesOf, interactionsOf } from "../read/tables/rows-of-table.ts";
+import { attributesOf, interactionsOf, type RowsOf } from "../read/tables/rows-of-table.ts";
 import { StageError } from "../stage/stage-error.ts";
 import { LocalError, sentence } from "./local-error.ts";
 import { LOCAL_CUSTOMER } from "./local-state.ts";
+import { shellQuoted } from "./shell-quoted.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
 
 /** A table of the File connector. Its paths are absolute, since the trainer may also read other folders with such files. */
-export type Table = Omit<LocalTable, "table"> & {
+export type Table = LocalTables & {
   /** For SQL. */
   readonly name: string;
   readonly columns: readonly string[];
@@ -84,7 +85,7 @@ async function refuseDifferentTables(path: string, access: Access): Promise<void
   );
 }
 
-const quoted = (path: string) => (/^[\w./+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
+const quoted = (path: string) => (/^[\w./+-]+$/.test(path) ? path : shellQuoted(path));
 
 /** A file of users or items with the column that has the interactions' ids. Null without a file. */
 export async function describedIn(
@@ -94,8 +95,7 @@ export async function describedIn(
 ): Promise<Described | null> {
   if (path === null) return null;
   const local = await placeOf(path);
-  const rowsOf: typeof interactionsOf = (name, columns) => attributesOf(name, columns, role);
-  const table = await tableOf(local, identifier(local.table), { access, rowsOf });
+  const table = await tableOf(local, identifier(local.table), { access, rowsOf: attributesOf(role) });
   const idColumn = await findIdColumn({ id, role }, interactions, table);
   if (idColumn === undefined) {
     const columns = listOfColumns(table.columns);
@@ -116,13 +116,12 @@ const placeOf = (path: string) =>
 
 type Opening = {
   readonly access: Access;
-  /** The table for SQL, from its name, its columns and its first row. */
-  readonly rowsOf: typeof interactionsOf;
+  readonly rowsOf: RowsOf;
 };
 
 /** @param stored The table as the connector has it, for SQL. */
 async function tableOf(
-  local: Omit<LocalTable, "table">,
+  local: LocalTables,
   stored: string,
   { access: { tempDirectory, signal, idColumns }, rowsOf }: Opening,
 ): Promise<Table> {
@@ -152,6 +151,5 @@ async function tableOf(
   if (first.rows.length === 0) throw new LocalError(`${local.path} has no rows.`);
   const name = rowsOf(stored, first.columns, first.rows[0]!);
   const { columns } = name === stored ? first : await read(`SELECT * FROM ${name} LIMIT 1`);
-  const { path, folders, config, changedMs } = local;
-  return { path, folders, config, changedMs, name, columns: columns.map((column) => column.name), query, withIds };
+  return { ...local, name, columns: columns.map((column) => column.name), query, withIds };
 }

@@ -3,6 +3,7 @@ import { identifier, literal } from "../read/connectors/sql-text.ts";
 import type { LocalSource } from "./local-source.ts";
 import type { Row } from "./local-tables.ts";
 import { callService, expectStatus, type Service } from "./service-client.ts";
+import { shellQuoted } from "./shell-quoted.ts";
 
 type Call = { readonly path: string; readonly body?: object };
 /** A call of the rank endpoint, with the heading of its list on the terminal. */
@@ -149,7 +150,6 @@ export async function rank(
 
 /** A command line for a POSIX shell that makes the same call. */
 export function curlLine({ edgeUrl, apiKey }: Service, { path, body }: Call): string {
-  const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
-  const data = body ? ` -H 'content-type: application/json' -d ${quoted(JSON.stringify(body))}` : "";
-  return `curl -s ${quoted(edgeUrl + path)} -H ${quoted(`x-api-key: ${apiKey}`)}${data}`;
+  const data = body ? ` -H 'content-type: application/json' -d ${shellQuoted(JSON.stringify(body))}` : "";
+  return `curl -s ${shellQuoted(edgeUrl + path)} -H ${shellQuoted(`x-api-key: ${apiKey}`)}${data}`;
 }

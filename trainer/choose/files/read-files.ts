@@ -33,7 +33,7 @@ import { openStaging, runStaged, type Staging, stageRows } from "../../read/data
 import { ofText } from "../../read/rules/id-expression.ts";
 import { countRejected, describeRejected } from "../../read/rules/reject-reasons.ts";
 import { findIdColumn } from "../../read/tables/id-column.ts";
-import { attributesOf, interactionsOf } from "../../read/tables/rows-of-table.ts";
+import { attributesOf, interactionsOf, type RowsOf } from "../../read/tables/rows-of-table.ts";
 import { StageError } from "../../stage/stage-error.ts";
 import { plainTable } from "./list-file.ts";
 
@@ -163,8 +163,7 @@ type Table = {
 type TableFile = {
   readonly path: string;
   readonly name: string;
-  /** The table for SQL, from its name, its columns and its first row. */
-  readonly rowsOf: typeof interactionsOf;
+  readonly rowsOf: RowsOf;
   readonly areLists?: boolean;
 };
 
@@ -293,8 +292,7 @@ async function readAttributeFile(
   if (path === undefined) return { columns: [], warnings: [] };
   const { staging, signal, idColumns } = context;
   const index = `${what}s` as const;
-  const rowsOf: typeof interactionsOf = (name, columns) => attributesOf(name, columns, what);
-  const table = await openTable(context, { path, name: index, rowsOf });
+  const table = await openTable(context, { path, name: index, rowsOf: attributesOf(what) });
   return await aboutFile(path, async () => {
     const id = (await findIdColumn({ id: wanted, role: what }, train, table)) ?? wanted;
     checkColumn(table, id);

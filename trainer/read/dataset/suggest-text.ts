@@ -115,13 +115,14 @@ async function timeSuggestion(
   }
 }
 
-async function bracketedSuggestion({ staging, from }: Texts): Promise<Suggestion | LeftOut> {
+async function bracketedSuggestion(texts: Texts): Promise<Suggestion | LeftOut> {
+  const { staging, from } = texts;
   const lists = { staging, table: `(SELECT ${BRACKETED.value("v")} AS list FROM ${from} WHERE v IS NOT NULL)` };
   const found = (await vectorsOrLeftOut(lists, "list")) ?? {
     type: "CategoryList" as const,
     note: `is read as ${BRACKETED.name}`,
   };
-  if ("leftOut" in found) return (await namesSuggestion({ staging, table: lists.table, from })) ?? found;
+  if ("leftOut" in found) return (await namesSuggestion(texts)) ?? found;
   return { ...found, reading: BRACKETED };
 }
 

@@ -47,7 +47,11 @@ export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: st
 /** Where there are orders, they say more. */
 const REVIEWS = /review|rating|comment/i;
 
-const hasUser = ({ columns }: Table) => guessOrderColumn([guessUserColumn(columns) ?? "order_id"]) === undefined;
+/** Whether a column says who. An order, which stands in for an unknown customer, does not. */
+function hasUser({ columns }: Table): boolean {
+  const user = guessUserColumn(columns);
+  return user !== undefined && guessOrderColumn([user]) === undefined;
+}
 
 const isOrders = ({ file, columns }: Table) =>
   guessOrderColumn(columns) !== undefined || (/order|sale|invoice|transaction/i.test(file) && columns.includes("id"));

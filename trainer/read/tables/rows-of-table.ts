@@ -18,19 +18,20 @@ type Row = Readonly<Record<string, unknown>>;
 
 const FIELDS_MAX = 500;
 
-/** @param first The first row. The table is returned as it is where nothing has to be changed. */
-export function interactionsOf(table: string, columns: readonly Column[], first: Row): string {
-  const rows = listedRows(withoutExtendedJson({ table, columns }));
-  return withMoment(rowPerItem(rows), first);
-}
+/** The table for SQL, from its name, its columns and its first row. It is returned as it is where nothing has to be changed. */
+export type RowsOf = (table: string, columns: readonly Column[], first: Row) => string;
+
+export const interactionsOf: RowsOf = (table, columns, first) =>
+  withMoment(rowPerItem(listedRows(withoutExtendedJson({ table, columns }))), first);
 
 /** The rows themselves, where the file is one list of them: `{"orders": [{"user_id": 7, …}, …], "total": 150}`. */
-function listedRows({ table, columns }: Rows): Rows {
-  const areRows = (names: readonly string[]) => guessUserColumn(names) !== undefined;
-  const list = areRows(namesOf(columns))
-    ? undefined
-    : columns.find(({ type }) => areRows(namesOf(fieldsOfEntries(type))));
-  return list === undefined ? { table, columns } : unnested(table, list);
+const listedRows = (rows: Rows): Rows => entriesUnless((names) => guessUserColumn(names) !== undefined, rows);
+
+/** The entries of a list of objects with the right fields, where the columns are not right themselves. */
+function entriesUnless(areRight: (names: readonly string[]) => boolean, rows: Rows): Rows {
+  if (areRight(namesOf(rows.columns))) return rows;
+  const list = rows.columns.find(({ type }) => areRight(namesOf(fieldsOfEntries(type))));
+  return list === undefined ? rows : unnested(rows.table, list);
 }
 
 const unnested = (table: string, list: Column): Rows => ({
@@ -42,12 +43,12 @@ const unnested = (table: string, list: Column): Rows => ({
  * A table of users or items with a column for each field of an object, such as `brand_name`, instead of the object. Where the rows have
  * no id, but a list of objects has, each of these is a row: `{"products": [{"id": 7}, …], "total": 150}`. Places stay as they are.
  */
-export function attributesOf(stored: string, storedColumns: readonly Column[], role: "user" | "item"): string {
-  const { table, columns } = withoutExtendedJson({ table: stored, columns: storedColumns });
-  const hasId = (names: readonly string[]) => guessIdColumnByRole(role, names) !== undefined;
-  const list = hasId(namesOf(columns)) ? undefined : columns.find(({ type }) => hasId(namesOf(fieldsOfEntries(type))));
-  return withoutObjects(list === undefined ? { table, columns } : unnested(table, list));
-}
+export const attributesOf =
+  (role: "user" | "item"): RowsOf =>
+  (table, columns) => {
+    const hasId = (names: readonly string[]) => guessIdColumnByRole(role, names) !== undefined;
+    return withoutObjects(entriesUnless(hasId, withoutExtendedJson({ table, columns })));
+  };
 
 function withoutObjects({ table, columns }: Rows): string {
   const objects = columns.filter(({ type }) => type instanceof DuckDBStructType && !isPlaceStruct(type));

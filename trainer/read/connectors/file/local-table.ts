@@ -7,6 +7,8 @@ import { findFiles, findTables } from "../duckdb/files.ts";
 export type LocalTable = {
   /** Absolute, with links resolved: the file, or the folder that has the files. */
   readonly path: string;
+  /** How a connector names it, absolute: a file, a folder or a pattern. */
+  readonly location: string;
   /** The folders to allow. */
   readonly folders: readonly string[];
   readonly table: string;
@@ -14,6 +16,9 @@ export type LocalTable = {
   /** The latest change of a file. */
   readonly changedMs: number;
 };
+
+/** One or more tables of one connector. */
+export type LocalTables = Omit<LocalTable, "location" | "table">;
 
 const PATTERN = /[*?[{]/;
 export const isPattern = (path: string): boolean => PATTERN.test(path);
@@ -29,26 +34,33 @@ export async function localTable(given: string): Promise<LocalTable> {
     const folder = dirname(path);
     const [file] = await findFiles(path, [folder]);
     const config = { type: "File", location: path };
-    return { path, folders: [folder], table: file!.table, config, changedMs: (await stat(path)).ctimeMs };
+    return {
+      path,
+      location: path,
+      folders: [folder],
+      table: file!.table,
+      config,
+      changedMs: (await stat(path)).ctimeMs,
+    };
   }
   const parts = given.split(sep);
   const firstPattern = isNamed ? parts.length : parts.findIndex(isPattern);
   const path = await realpath(parts.slice(0, firstPattern).join(sep) || sep);
   const table = basename(path) || "files";
-  const tables = { [table]: join(path, ...parts.slice(firstPattern)) };
+  const location = join(path, ...parts.slice(firstPattern));
+  const tables = { [table]: location };
   const files = await findTables(tables, [path]);
   const changes = await Promise.all(files.map(async ({ realPath }) => (await stat(realPath)).ctimeMs));
-  return { path, folders: [path], table, config: { type: "File", tables }, changedMs: Math.max(...changes) };
+  return { path, location, folders: [path], table, config: { type: "File", tables }, changedMs: Math.max(...changes) };
 }
 
 /** Two tables of one connector, as `lines` and `orders`. */
-export function localTables(lines: LocalTable, orders: LocalTable): Omit<LocalTable, "table"> {
-  const placeOf = ({ config, table, path }: LocalTable) =>
-    (config as { tables?: Record<string, string> }).tables?.[table] ?? path;
+export function localTables(lines: LocalTable, orders: LocalTable): LocalTables {
+  const tables = { lines: lines.location, orders: orders.location };
   return {
     path: lines.path,
     folders: [...lines.folders, ...orders.folders],
-    config: { type: "File", tables: { lines: placeOf(lines), orders: placeOf(orders) } } as LocalTable["config"],
+    config: { type: "File", tables },
     changedMs: Math.max(lines.changedMs, orders.changedMs),
   };
 }
