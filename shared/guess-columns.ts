@@ -33,7 +33,7 @@ const ITEM_IDS = words(
   "track_id track song_id song artist_id artist album_id video_id video show_id book_id book isbn game_id game app_id appid",
   "anime_id recipe_id restaurant_id business_id venue_id poi_id location_id place_id listing_id property_id hotel_id job_id",
   "course_id news_id post_id page_id content_id document_id doc_id ad_id offer_id story_id variant_id title_id gmap_id",
-  "entity_id object_id artikel artikel_id artikelnummer artikel_nr produkt produit producto produto prodotto i",
+  "entity_id object_id artikel artikel_id artikelnummer artikel_nr produkt produit producto produto prodotto aid i",
 );
 /** Where nothing else tells items apart. */
 const TITLES = words("product_name item_name product_title item_title movie_title book_title song_name track_name");
@@ -45,7 +45,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     "visitor_id visitor visitorid fullvisitorid full_visitor_id customer_id customer customerid cust_id client_id client clientid",
     "customer_no customer_number customer_code",
     "account_id account member_id member buyer_id buyer shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
-    "viewer_id listener_id reader_id player_id person_id profile_id msno household_id user_pseudo_id distinct_id",
+    "viewer_id listener_id reader_id player_id person_id profile_id msno household_id household_key user_pseudo_id distinct_id",
     "kunde kunden_id kundennummer kunden_nr benutzer nutzer utilisateur usuario cliente utente",
     "customer_email user_email buyer_email billing_email email e_mail email_address",
   ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u customer_name client_name buyer_name"), BASKET),
@@ -55,7 +55,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     "created created_time creation_time created_on time_stamp unix_timestamp unix_time epoch occurred_at happened_at",
     "purchased_at purchase_date purchase_time ordered_at order_date order_time invoice_date review_time reviewed_at unix_review_time",
     "viewed_at view_time clicked_at click_time watched_at watch_time played_at listened_at rated_at rating_timestamp rating_date",
-    "updated_at last_updated server_time event_at when day t",
+    "date_added added_at date_created updated_at last_updated server_time event_at when day t",
   ),
   label: words(
     "label liked like is_liked positive is_positive target clicked is_clicked is_click click purchased is_purchased is_purchase",
@@ -231,7 +231,8 @@ function withPositions(given: GivenColumns, columnNames: readonly string[]): Giv
 
 function withoutHeader(sample: readonly Readonly<Record<string, unknown>>[]): string {
   const values = Object.values(sample[0] ?? {}).map((value) => value ?? "");
-  const time = values.findIndex(looksLikeTime) + 1;
+  const isDate = (value: unknown) => looksLikeTime(value) && !isNumber(value);
+  const time = values.findLastIndex(isDate) + 1 || values.findLastIndex(looksLikeTime) + 1;
   const [user, second = 2, ...others] = values.map((_, i) => i + 1).filter((position) => position !== time);
   const varies = (position: number) => new Set(sample.map((row) => Object.values(row)[position - 1])).size > TYPES_FEW;
   const item = [second, ...others].find(varies) ?? second;
@@ -252,7 +253,7 @@ export const listOfColumns = (columnNames: readonly string[]): string =>
     .join(", ") + (columnNames.length > LISTED_MAX ? " and others" : "");
 
 /** Names without `_` that also end the names of columns: `cart_sku`. */
-const ENDINGS = words("sku asin isbn product");
+const ENDINGS = words("sku asin isbn aid product");
 
 /** The column whose name comes first in the list; otherwise the first column that begins or ends with a longer name. */
 function bestOf(names: readonly string[], columns: readonly string[]): string | undefined {

@@ -77,13 +77,16 @@ export function formOf(format: string): RegExp {
 const ISO_DAY = "\\d{4}(-?\\d{1,2}-?\\d{1,2}|/\\d{1,2}/\\d{1,2})";
 const ISO_CLOCK = "[T ]\\d{1,2}(:?\\d{2}){0,2}([.,]\\d+)?( ?(Z|UTC|[+-]\\d{2}(:?\\d{2})?))?";
 const ISO = new RegExp(`^\\s*${ISO_DAY}(${ISO_CLOCK})?\\s*$`);
-const EPOCH_NUMBER = /^\s*-?\d{9,19}(\.\d+)?\s*$/;
+const EPOCH_NUMBER = /^\s*[1-9]\d{8,18}(\.\d+)?\s*$/;
+/** Smaller numbers are ids: 151603712 would be a second of 1974. */
+const SECONDS_OF_1990 = Date.UTC(1990) / 1000;
 const DAY_NUMBER = /^(19[7-9]\d|20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$/;
 
 /** Whether a value looks like a time: one that is written as such, or a number that an epoch in seconds or finer has nowadays. */
 export function looksLikeTime(value: unknown): boolean {
   if (typeof value !== "string" && typeof value !== "number" && typeof value !== "bigint") return false;
   const text = String(value);
-  if (EPOCH_NUMBER.test(text) || DAY_NUMBER.test(text) || ISO.test(text)) return true;
+  if (EPOCH_NUMBER.test(text)) return Number(text) >= SECONDS_OF_1990;
+  if (DAY_NUMBER.test(text) || ISO.test(text)) return true;
   return TIME_FORMATS.some((format) => formOf(format).test(text));
 }

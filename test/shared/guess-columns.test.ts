@@ -35,6 +35,8 @@ test.each([
   [["User-ID", "ISBN", "Book-Rating"], guessed("User-ID", "ISBN", null, "Book-Rating")],
   [["Transaction", "Item"], guessed("Transaction", "Item", null, null)], // nothing says who bought
   [["order_id", "customer_no", "sku"], guessed("customer_no", "sku", null, null)],
+  [["session", "event_aid", "ts"], guessed("session", "event_aid", "ts", null)], // OTTO
+  [["book_id", "user_id", "date_added"], guessed("user_id", "book_id", "date_added", null)], // Goodreads
   [["Kunde", "Artikel"], guessed("Kunde", "Artikel", null, null)],
 ])("%j", (columns, expected) => expect(guessColumns(columns)).toEqual(expected));
 
@@ -165,6 +167,18 @@ test("columns without names are asked for by position", () =>
       "The first line looks like data, not like names of columns (196, 242, 881250949): say which is which by position, such as --user-column 1 --item-column 2 --time-column 3",
     ],
   }));
+
+test("the time among columns without names is a date, or the last number that may be one", () => {
+  const reasonsFor = (...values: string[]) =>
+    guessColumns(
+      values.map((_, i) => `column${i}`),
+      {},
+      [Object.fromEntries(values.map((value, i) => [`column${i}`, value]))],
+    );
+  const asked = (end: string) => ({ reasons: [expect.stringMatching(`${end}$`)] });
+  expect(reasonsFor("A1GQ", "1581165001", "5", "1167264000")).toMatchObject(asked("--item-column 2 --time-column 4"));
+  expect(reasonsFor("2024-01-02", "u7", "1581165001")).toMatchObject(asked("--item-column 3 --time-column 1"));
+});
 
 test("a table without columns", () => expect(guessColumns([]).kind).toBe("unclear"));
 

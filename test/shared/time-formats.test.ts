@@ -15,7 +15,7 @@ test.each([
   "09 13, 2009".replace("09 13", "Sep 13"),
 ])("%j looks like a time", (value) => expect(looksLikeTime(value)).toBe(true));
 
-test.each([5, 0.5, "red", "Q1 2024", "1.2.3.4", "12-345-678", "2024", null, true, ""])(
+test.each([5, 0.5, 151_603_712, "0439886341", "red", "Q1 2024", "1.2.3.4", "12-345-678", "2024", null, true, ""])(
   "%j does not look like a time",
   (value) => expect(looksLikeTime(value)).toBe(false),
 );

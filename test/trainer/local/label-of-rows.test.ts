@@ -123,6 +123,8 @@ test("a label that most rows lack is taken only if it was given", async () => {
   expect((await describe(lines)).label).toMatchObject({ type: "Events", name: "event_type" });
   expect((await describe(lines, { columns: { label: "rating" } })).label).toMatchObject({ type: "Rating" });
   expect((await describe(lines.slice(0, -1))).label).toMatchObject({ type: "Rating", name: "rating" });
+  const withNull = lines.map((line) => line.replace(/,$/, ",\\N")); // as MySQL writes it
+  expect((await describe(withNull)).label).toMatchObject({ type: "Events", name: "event_type" });
 });
 
 test("a quantity below 0 is a return, and not positive", async () => {

@@ -59,6 +59,16 @@ describe("ids within objects and lists", () => {
     ]);
   });
 
+  test("the fields of objects in an object, as Elasticsearch writes them", async () => {
+    const row = {
+      _id: "1",
+      _source: { user: { id: "ann" }, product: { id: "p0" }, "@timestamp": "2024-01-01T00:00:00Z" },
+    };
+    const [event] = await read([row]);
+    expect(Object.keys(event!)).toEqual(["_source_user_id", "_source_product_id", "_source_@timestamp", "label"]);
+    expect(event).toMatchObject({ _source_user_id: "ann", _source_product_id: "p0" });
+  });
+
   test("the items of an event, as Google Analytics writes them", async () => {
     const event = { event_name: "purchase", user_pseudo_id: "1.2", event_timestamp: 1_704_164_645_000_000 };
     const rows = [

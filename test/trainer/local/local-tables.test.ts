@@ -147,6 +147,16 @@ test.each([
   ["feed.csv", '\ufeff<?xml version="1.0"?><rss/>', "is XML or a web page: write its rows to a CSV or JSON file."],
   ["page.csv", "\n<!DOCTYPE html>\n<html></html>", "is XML or a web page: write its rows to a CSV or JSON file."],
   [
+    "dump.sql",
+    "--\n-- PostgreSQL database dump",
+    "has statements of SQL: load it into a database, and write the table to a CSV file.",
+  ],
+  [
+    "shop.sql",
+    "INSERT INTO `orders` VALUES (1,2),(3,4);",
+    "has statements of SQL: load it into a database, and write the table to a CSV file.",
+  ],
+  [
     "games.json",
     "{u'user_id': u'7', u'item_id': 1}\n",
     "has dictionaries of Python, which are not JSON: write them with json.dumps.",

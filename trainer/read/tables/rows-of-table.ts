@@ -52,7 +52,7 @@ export const attributesOf =
 
 function withoutObjects({ table, columns }: Rows): string {
   const objects = columns.filter(({ type }) => type instanceof DuckDBStructType && !isPlaceStruct(type));
-  const fields = objects.flatMap((column) => fieldsOf(column.type).map((field) => ({ column, field })));
+  const fields = objects.flatMap(({ name, type }) => fieldsIn({ path: [name], type }));
   const width = columns.length - objects.length + fields.length;
   if (objects.length === 0 || width > QUERY_ATTRIBUTES_MAX) return table;
   const excluded = objects.map(({ name }) => identifier(name)).join(", ");
@@ -101,14 +101,16 @@ const isListOfItems = ({ name, type }: Column) =>
   (guessItemColumn([singular(lastWord(name))]) ?? guessItemColumn(namesOf(fieldsOfEntries(type)))) !== undefined;
 const lastWord = (name: string) => /([A-Z]?[a-z]+|[A-Z]+)$/.exec(name)?.[0] ?? "";
 
-type Field = { readonly column: Column; readonly field: Column };
+/** A field of an object in a column, or of an object in it. */
+type Field = { readonly path: readonly [column: string, ...fields: string[]]; readonly type: DuckDBType };
 
 function withFields({ table, columns }: Rows, fields: readonly Field[]): Rows {
   const known: Column[] = [...columns];
-  const selected = fields.slice(0, FIELDS_MAX).map(({ column, field }) => {
-    const name = freeName(`${column.name}_${field.name}`, known);
-    known.push({ name, type: field.type });
-    return `struct_extract(${identifier(column.name)}, ${literal(field.name)}) AS ${identifier(name)}`;
+  const selected = fields.slice(0, FIELDS_MAX).map(({ path: [column, ...names], type }) => {
+    const name = freeName([column, ...names].join("_"), known);
+    known.push({ name, type });
+    const value = names.reduce((sql, field) => `struct_extract(${sql}, ${literal(field)})`, identifier(column));
+    return `${value} AS ${identifier(name)}`;
   });
   return { table: selected.length === 0 ? table : `(SELECT *, ${selected.join(", ")} FROM ${table})`, columns: known };
 }
@@ -121,13 +123,21 @@ const fieldsOf = (type: DuckDBType): Column[] =>
     ? type.entryNames.map((name, i) => ({ name, type: type.entryTypes[i] as DuckDBType }))
     : [];
 
-/** The fields of objects. Beside one that looks like an item, `id` or `_id` is that of the object itself, such as a line of an order. */
 const fieldsOfEvents = (columns: readonly Column[]): Field[] =>
-  columns.flatMap((column) => {
-    const fields = fieldsOf(column.type);
-    const hasItem = guessItemColumn(namesOf(fields)) !== undefined;
-    return fields.filter(({ name }) => !(hasItem && /^_?id$/i.test(name))).map((field) => ({ column, field }));
-  });
+  columns.flatMap(({ name, type }) => fieldsWithin({ path: [name], type }));
+
+/**
+ * The fields of an object, and of the objects in it. Beside one that looks like an item, `id` or `_id` is that of the object itself, such
+ * as a line of an order.
+ */
+function fieldsWithin(object: Field): Field[] {
+  const hasItem = guessItemColumn(namesOf(fieldsOf(object.type))) !== undefined;
+  const fields = fieldsIn(object).filter(({ path }) => !(hasItem && /^_?id$/i.test(path.at(-1)!)));
+  return fields.flatMap((field) => [field, ...fieldsWithin(field)]);
+}
+
+const fieldsIn = ({ path, type }: Field): Field[] =>
+  fieldsOf(type).map((field) => ({ path: [...path, field.name], type: field.type }));
 
 /** Names of columns are the same for SQL in upper and lower case. */
 function freeName(wanted: string, columns: readonly Column[]): string {

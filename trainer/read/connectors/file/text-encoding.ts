@@ -75,6 +75,10 @@ const NO_TABLES: readonly (readonly [RegExp, string])[] = [
   [/^version https:[/][/]git-lfs[.]github[.]com/, "is only a pointer of Git LFS: fetch the file with git lfs pull"],
   [/^SQLite format 3/, "is an SQLite database: write the table to a CSV file"],
   [/^[^ -~]*\s*<(\?xml|!doctype|html|rss|feed)\b/i, "is XML or a web page: write its rows to a CSV or JSON file"],
+  [
+    /^[^ -~]*\s*(--\s|[/][*]!|(insert into|create table|drop table|begin transaction|pragma)\b)/i,
+    "has statements of SQL: load it into a database, and write the table to a CSV file",
+  ],
   [/^\s*\[?\s*\{\s*u?'/, "has dictionaries of Python, which are not JSON: write them with json.dumps"],
 ];
 const BEGINNING_BYTES = 100;
