@@ -89,10 +89,10 @@ async function search(location: string, roots: readonly string[], foundBy: "glob
     checkPattern(location, foundBy);
   }
   const paths = new Map<string, SourceFile>();
-  let leftOut = 0;
+  const leftOut: string[] = [];
   for await (const { path, root } of folder ? matches("**/*", folder, foundBy) : matchesOf(location, roots, foundBy)) {
     const file = await openable(path, root, foundBy);
-    if (file === undefined || (folder && file.isFormatUnknown)) leftOut++;
+    if (file === undefined || (folder && file.isFormatUnknown)) leftOut.push(basename(path));
     else paths.set(file.path, { ...file, ...(foundBy === "table" && partitionOf(relative(root, path))) });
     if (paths.size > FILES_MAX[foundBy])
       fail("too_many_files", `${shown(location)} matches more than ${FILES_MAX[foundBy]} files; name fewer`);
@@ -258,14 +258,23 @@ function checkNames(files: readonly SourceFile[]): void {
   }
 }
 
-function failNotFound(location: string, leftOut = 0): never {
-  if (isAbsolute(location) && leftOut === 0)
+/** Files that a message names. */
+const NAMED_MAX = 5;
+
+function failNotFound(location: string, leftOut: readonly string[] = []): never {
+  if (isAbsolute(location) && leftOut.length === 0)
     fail(
       "location_not_allowed",
       `${shown(location)} is not there, or not below a folder that the operator has allowed`,
     );
-  if (leftOut > 0)
-    fail("file_not_found", `${shown(location)} matches no file that ends in ${Object.keys(FORMATS).join(", ")}`);
+  if (leftOut.length > 0) {
+    const endings = Object.keys(FORMATS).join(", ");
+    const others = [...leftOut.slice(0, NAMED_MAX).map(shown), ...(leftOut.length > NAMED_MAX ? ["others"] : [])];
+    fail(
+      "file_not_found",
+      `${shown(location)} matches no file that ends in ${endings}: name one of ${others.join(", ")}`,
+    );
+  }
   return fail("file_not_found", `There is no file ${shown(location)} below the allowed folder`);
 }
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findFiles } from "../../../../../trainer/read/connectors/duckdb/files.ts";
+import { findFiles, findTables } from "../../../../../trainer/read/connectors/duckdb/files.ts";
 
 let base: string;
 let root: string;
@@ -101,6 +101,13 @@ test.each<[string, string]>([
   const error = await findFiles(location, [root, second]).catch((caught) => caught);
   expect(error).toMatchObject({ code, stage: "fetching" });
   expect(error.message).not.toContain(base);
+});
+
+test("a folder without files of a known ending says what it has", async () => {
+  await mkdir(join(root, "movielens"));
+  for (const name of ["movies.dat", "ratings.dat"]) await writeFile(join(root, "movielens", name), "1::2\n");
+  const found = findTables({ ratings: "movielens" }, [root]);
+  await expect(found).rejects.toThrow(/jsonl, ndjson: name one of "(movies|ratings).dat", "(movies|ratings).dat"$/);
 });
 
 test("a path beside an allowed folder whose name begins alike is refused", async () => {
