@@ -27,7 +27,8 @@ type Known = { readonly delimiter?: string | undefined; readonly skip?: number; 
 /** Throws StageError `file_malformed` and DuckDB's errors. */
 export async function sniffCsv(connection: DuckDBConnection, typing: Typing): Promise<CsvDialect> {
   const { file } = typing;
-  const line = await firstLine(file).catch(() => ""); // opening the file reports what is wrong with it
+  const lines = await firstLines(file).catch(() => [""]); // opening the file reports what is wrong with it
+  const line = lines[0]!;
   /**
    * Quotes inside quoted values hide the dialect from a strict search. The other search finds it, except where the last line has a quote
    * that is not closed: then the first line shows it. Reading leaves out such lines.
@@ -44,7 +45,7 @@ export async function sniffCsv(connection: DuckDBConnection, typing: Typing): Pr
       });
     }
   };
-  const given = knownFrom(line, file);
+  const given = knownFrom(lines, file);
   const sniffed = await sniff(given);
   // Lines of different length make DuckDB read each line as one column. Then the header shows the delimiter.
   const header = sniffed.Columns.length === 1 ? sniffed.Columns[0]!.name : "";
@@ -57,20 +58,30 @@ export async function sniffCsv(connection: DuckDBConnection, typing: Typing): Pr
 /** `1::Toy Story::Animation|Comedy`: other delimiters come later, within a value. */
 const TWO_COLONS_TWICE = /^[^:,;|\t]+::.*::/;
 
-/** `sep=;` in the first line, as Excel writes it, and delimiters of two characters. */
-function knownFrom(line: string, file: SourceFile): Known {
+/** Words with one blank between them, as in the data of many papers. */
+const SPACED = /^[^\s"]+( [^\s"]+)+\r?$/;
+
+/** `sep=;` in the first line, as Excel writes it, and delimiters that DuckDB does not look for. */
+function knownFrom(lines: readonly string[], file: SourceFile): Known {
+  const line = lines[0]!;
   const separator = /^sep=([^\w"])\r?$/i.exec(line)?.[1];
   if (separator !== undefined) return { delimiter: separator, skip: 1 };
   const hasOthers = DELIMITERS.some((delimiter) => line.includes(delimiter));
   if (hasOthers ? TWO_COLONS_TWICE.test(line) : line.includes("::")) return { delimiter: "::" };
+  const counts = new Set(lines.map((each) => (SPACED.test(each) ? each.split(" ").length : 0)));
+  if (!counts.has(0) && counts.size === 1) return { delimiter: " " };
   return file.format === "tsv" && (line.includes("\t") || delimiterOf(line) === undefined) ? { delimiter: "\t" } : {};
 }
 
-async function firstLine(file: SourceFile): Promise<string> {
+/** At least one line, without the mark of UTF-8. */
+async function firstLines(file: SourceFile): Promise<string[]> {
   const { bytes } = await fileBeginning(file);
-  const end = bytes.indexOf(10);
-  return bytes.toString("utf8", 0, end < 0 ? bytes.length : end).replace(/^\ufeff/, "");
+  const text = bytes.toString("utf8", 0, LINES_BYTES);
+  const lines = text.replace(/^\ufeff/, "").split("\n", LINES_READ + 1);
+  return lines.length > LINES_READ || lines.at(-1) === "" ? lines.slice(0, Math.max(1, lines.length - 1)) : lines;
 }
+const LINES_READ = 50;
+const LINES_BYTES = 1 << 20;
 
 /** The delimiter that a line has most often outside of quotes. */
 function delimiterOf(line: string): string | undefined {

@@ -59,6 +59,7 @@ describe("delimiters and headers", () => {
     ["sep=| beside commas", "sep=|\nuser_id|item_id|n\nu1|i1|1,5\nu2|i2|2\n", "t.csv"],
     ["two colons", "user_id::item_id::n\nu1::i1::1,5\nu2::i2::2\n", "t.dat"],
     ["commas in a .tsv", 'user_id,item_id,n\nu1,i1,"1,5"\nu2,i2,2\n', "t.tsv"],
+    ["blanks", "user_id item_id n\nu1 i1 1,5\nu2 i2 2", "t.txt"],
     ["tabs in a file of another name", "user_id\titem_id\tn\nu1\ti1\t1,5\nu2\ti2\t2\n", "t.log"],
   ])("%s", async ([, content, name]) => {
     const { columns, rows } = await readFile(content, { name });
@@ -69,8 +70,14 @@ describe("delimiters and headers", () => {
     ]);
   });
 
+  test("lines of different lengths are not split at blanks", async () => {
+    const { columns } = await readFile("7 1 2 3\n8 1\n", { name: "t.txt" });
+    expect(columns).toHaveLength(1);
+  });
+
   test.for<[string, string, string]>([
     ["u.data", "196\t242\t3\t881250949\n186\t302\t3\t891717742\n", "FROM u"],
+    ["ratings.txt", "196 242 3 881250949\n186 302 3 891717742\n", "FROM ratings"],
     ["ratings.dat", "196::242::3::881250949\n186::302::3::891717742\n", "FROM ratings"],
   ])("%s of MovieLens has no header", async ([name, content, query]) => {
     const { columns, rows } = await readFile(content, { name, query });
