@@ -61,7 +61,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     "label liked like is_liked positive is_positive target clicked is_clicked is_click click purchased is_purchased is_purchase",
     "converted is_converted bought is_relevant relevant favorite is_favorite rating ratings stars star_rating overall",
     "user_rating book_rating rating_score review_rating review_score score",
-    "vote votes thumb thumbs reaction",
+    "vote votes thumb thumbs reaction interaction",
   ),
 };
 
@@ -78,7 +78,17 @@ const ITEMS_OF_ORDERS = [
 export const guessUserColumn = (columnNames: readonly string[]): string | undefined => bestOf(NAMES.user, columnNames);
 
 /** The column of items, by its name alone. */
-export const guessItemColumn = (columnNames: readonly string[]): string | undefined => bestOf(NAMES.item, columnNames);
+export const guessItemColumn = (columnNames: readonly string[]): string | undefined => itemIn(columnNames, NAMES.item);
+
+function itemIn(columnNames: readonly string[], names: readonly string[]): string | undefined {
+  const columns = columnNames.filter((column) => !LINE_ID.test(plainName(column)));
+  return bestOf(names, columns) ?? columns.find((column) => isPartOfItem(plainName(column)));
+}
+
+/** The number of a row, not of what is in it. */
+const LINE_ID = /^(cart|basket|order|line|invoice|sales?|wishlist)_(item|line)_id$/;
+/** What is chosen may be one form of a product: `product_size_id`. */
+const isPartOfItem = (name: string) => /(^|_)(product|item|article)_\w+_id$/.test(name) && !OTHER_IDS.test(name);
 
 const SESSION_NAMES = [...SESSION, "visit_id"];
 
@@ -138,7 +148,7 @@ export function guessColumns(
     const columns = [...free];
     const names = role === "item" && areOrders ? ITEMS_OF_ORDERS : NAMES[role];
     const times = role === "time" ? columns.filter(areTimes) : [];
-    const named = bestOf(names, times) ?? bestOf(names, columns);
+    const named = bestOf(names, times) ?? (role === "item" ? itemIn(columns, names) : bestOf(names, columns));
     const found = given[role] ?? named ?? likelyTime(times, times.filter(areDates));
     if (found !== undefined) free.delete(found);
     return found;

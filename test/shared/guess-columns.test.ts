@@ -37,6 +37,11 @@ test.each([
   [["order_id", "customer_no", "sku"], guessed("customer_no", "sku", null, null)],
   [["session", "event_aid", "ts"], guessed("session", "event_aid", "ts", null)], // OTTO
   [["book_id", "user_id", "date_added"], guessed("user_id", "book_id", "date_added", null)], // Goodreads
+  [["user_id", "product_id", "interaction"], guessed("user_id", "product_id", null, "interaction")],
+  [
+    ["cart_item_id", "customer_id", "product_size_id"], // the number of the row is no item
+    guessed("customer_id", "product_size_id", null, null),
+  ],
   [["Kunde", "Artikel"], guessed("Kunde", "Artikel", null, null)],
 ])("%j", (columns, expected) => expect(guessColumns(columns)).toEqual(expected));
 

@@ -76,8 +76,9 @@ async function refuseDifferentTables(path: string, access: Access): Promise<void
     const { columns } = await tableOf(place, identifier(place.table), { access, rowsOf: interactionsOf });
     return { file: join(path, file), columns, bytes: (await stat(join(path, file))).size };
   });
-  const found = await Promise.all(tables);
-  if (!areDifferent(found)) return;
+  const settled = await Promise.allSettled(tables);
+  const found = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : [])); // others are empty or no tables
+  if (found.length < 2 || !areDifferent(found)) return;
   const flags = Object.entries(flagsOf(found)).map(([flag, file]) => `--${flag} ${quoted(file)}`);
   const example = flags.length === 0 ? "with --data" : `such as ${flags.join(" ")}`;
   throw new LocalError(

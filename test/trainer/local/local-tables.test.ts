@@ -78,14 +78,15 @@ describe("a table of items", () => {
 
 test("a folder of different tables is told apart, and parts of one table are not", async () => {
   const folder = path("shop");
-  const files = { "clicks.csv": EVENTS, "more.csv": EVENTS, "it's films.csv": "item_id,title\ni1,One\n" };
+  const films = "item_id,title\ni1,One\n";
+  const files = { "clicks.csv": EVENTS, "more.csv": EVENTS, "it's films.csv": films, "empty.csv": "id,name\n" };
   const inFolder = async (names: (keyof typeof files)[]) => {
     const written = Object.fromEntries(names.map((name) => [name, files[name]]));
     return { ...(await given(written)), interactions: folder };
   };
   const source = await describeFiles(await inFolder(["clicks.csv", "more.csv"]), access());
   expect(source.columns).toMatchObject({ user: "user_id", item: "item_id" });
-  expect(await oneSentence(inFolder(["it's films.csv"]))).toBe(
+  expect(await oneSentence(inFolder(["it's films.csv", "empty.csv"]))).toBe(
     `The files of ${folder} have different columns, so they are not one table: name them, such as ` +
       `--data ${path("shop", "clicks.csv")} --items '${path("shop", "it'\\''s films.csv")}'.`,
   );

@@ -22,13 +22,13 @@ export const areDifferent = ([first, ...others]: readonly Table[]): boolean =>
 
 /** What the tables of a shop are, by the names of their files and columns: flags of `npm start`. Empty where none has interactions. */
 export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: string } {
-  const bySize = [...tables].sort((a, b) => b.bytes - a.bytes);
+  const bySize = [...tables].sort((a, b) => Number(isSupply(a)) - Number(isSupply(b)) || b.bytes - a.bytes);
   const hasItem = ({ columns }: Table) => guessItemColumn(columns) !== undefined;
   const isLines = (table: Table) => guessOrderColumn(table.columns) !== undefined && hasItem(table);
   const lines = bySize.find(isLines);
   const chosen = bySize.find((table) => hasUser(table) && hasItem(table));
   const data =
-    (lines && chosen && REVIEWS.test(chosen.file) ? lines : chosen) ??
+    (lines && chosen && SAYS_LESS.test(chosen.file) ? lines : chosen) ??
     lines ??
     bySize.find(({ columns }) => guessColumns(columns).kind === "guessed");
   if (data === undefined) return {};
@@ -44,8 +44,11 @@ export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: st
   return Object.fromEntries(Object.entries(flags).flatMap(([flag, table]) => (table ? [[flag, table.file]] : [])));
 }
 
+/** What a shop orders itself. */
+const isSupply = ({ file }: Table) => /purchase[_ -]?order|suppl|vendor/i.test(file);
+
 /** Where there are orders, they say more. */
-const REVIEWS = /review|rating|comment/i;
+const SAYS_LESS = /review|rating|comment|cart|wish/i;
 
 /** Whether a column says who. An order, which stands in for an unknown customer, does not. */
 function hasUser({ columns }: Table): boolean {

@@ -53,6 +53,24 @@ test.each<[string, { readonly [file: string]: string }, { readonly [flag: string
     { "reviews.csv": "user_id product_id text", "lines.csv": "order_id product_id", "orders.csv": "order_id user_id" },
     { data: "lines.csv", orders: "orders.csv" },
   ],
+  [
+    "carts beside orders, and sizes of products",
+    {
+      "cart_data.csv": "CartItemID CustomerID ProductSizeID",
+      "order_items.csv": "OrderItemID OrderID ProductSizeID",
+      "orders.csv": "OrderID DateTime CustomerID",
+    },
+    { data: "order_items.csv", orders: "orders.csv" },
+  ],
+  [
+    "what a shop orders itself",
+    {
+      "purchase_order_details.csv": "id purchase_order_id product_id unit_cost",
+      "order_details.csv": "id order_id product_id",
+      "orders.csv": "id customer_id order_date",
+    },
+    { data: "order_details.csv", orders: "orders.csv" },
+  ],
   ["no interactions", { "stores.csv": "store_id name", "prices.csv": "day price" }, {}],
 ])("%s", (_, files, flags) => {
   expect(areDifferent(tablesOf(files))).toBe(true);
