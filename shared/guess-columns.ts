@@ -36,7 +36,11 @@ const ITEM_IDS = words(
   "entity_id object_id artikel artikel_id artikelnummer artikel_nr produkt produit producto produto prodotto aid i",
 );
 /** Where nothing else tells items apart. */
-const TITLES = words("product_name item_name product_title item_title movie_title book_title song_name track_name");
+const TITLES = words(
+  "product_name item_name product_title item_title movie_title movie_name book_title book_name song_name track_name course_title",
+  "course_name game_title game_name recipe_title recipe_name article_title anime_name hotel_name restaurant_name",
+  "url page_url page_path webpage",
+);
 
 /** Common names, the most specific first, in lower case with `_` between words, as plainName writes them. */
 const NAMES: Readonly<Record<Role, readonly string[]>> = {

@@ -42,6 +42,8 @@ test.each([
     ["cart_item_id", "customer_id", "product_size_id"], // the number of the row is no item
     guessed("customer_id", "product_size_id", null, null),
   ],
+  [["user_id", "course_title", "rating"], guessed("user_id", "course_title", null, "rating")],
+  [["cookie", "webpage", "date"], guessed("cookie", "webpage", "date", null)],
   [["Kunde", "Artikel"], guessed("Kunde", "Artikel", null, null)],
 ])("%j", (columns, expected) => expect(guessColumns(columns)).toEqual(expected));
 

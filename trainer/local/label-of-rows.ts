@@ -1,10 +1,10 @@
 import { guessEventColumn, guessQuantityColumn } from "../../shared/guess-columns.ts";
 import { guessLabel, type LabelFacts } from "../../shared/guess-label.ts";
 import { areEvents, positiveTypes, TYPES_MAX } from "../../shared/guess-positive.ts";
-import { NULL_WORDS } from "../../shared/ids.ts";
 import type { Label } from "../../shared/label.ts";
-import { identifier, literal } from "../read/connectors/sql-text.ts";
+import { identifier } from "../read/connectors/sql-text.ts";
 import { LocalError } from "./local-error.ts";
+import { isFilled } from "./local-tables.ts";
 import { shellQuoted } from "./shell-quoted.ts";
 
 type Rows = {
@@ -59,8 +59,6 @@ export async function labelOfRows(
 
 /** Rows of views and purchases may have a rating only where somebody wrote a review. */
 async function isMostlyFilled(rows: Rows, column: string, { user, item }: Columns): Promise<boolean> {
-  const nothing = ["", ...NULL_WORDS].map(literal).join(", ");
-  const isFilled = (name: string) => `trim(CAST(${identifier(name)} AS VARCHAR)) NOT IN (${nothing})`;
   const [counted] = await rows.query(
     `SELECT count(*) FILTER (${isFilled(column)}) * 2 >= count(*) AS filled FROM ${rows.name}
      WHERE ${isFilled(user)} AND ${isFilled(item)}`,

@@ -12,6 +12,7 @@ import {
   describedIn,
   inOneSentence,
   interactionsIn,
+  isFilled,
   SAMPLE_ROWS,
   type Table,
 } from "./local-tables.ts";
@@ -39,14 +40,15 @@ export async function describeFiles(
 ) {
   const access = { ...given, idColumns: [] as string[] };
   try {
-    const interactions = await interactionsIn(files.interactions, files.orders, access);
-    const sample = await interactions.query(`SELECT * FROM ${interactions.name} LIMIT ${SAMPLE_ROWS}`);
-    const columns = guessColumns(interactions.columns, files.columns, sample);
+    const all = await interactionsIn(files.interactions, files.orders, access);
+    const sample = await all.query(`SELECT * FROM ${all.name} LIMIT ${SAMPLE_ROWS}`);
+    const columns = guessColumns(all.columns, files.columns, sample);
     if (columns.kind === "unclear") {
-      const areOrders = files.orders === undefined && guessOrderColumn(interactions.columns) !== undefined;
+      const areOrders = files.orders === undefined && guessOrderColumn(all.columns) !== undefined;
       throw new LocalError(`${columns.reasons.join("; ")}.${areOrders ? LINES_ELSEWHERE : ""}`);
     }
     access.idColumns.push(columns.user, columns.item);
+    const { interactions, leftOut } = await rowsWithItem(all, columns.item);
     const items = await describedIn({ role: "item", path: files.items, id: columns.item }, interactions, access);
     const users = await describedIn({ role: "user", path: files.users, id: columns.user }, interactions, access);
     if (files.session !== undefined && !interactions.columns.includes(files.session))
@@ -78,6 +80,7 @@ export async function describeFiles(
       /** The meaning of the columns, for the terminal. */
       findings: [
         findingsOf({ ...columns, areSessions }, label, offered),
+        ...leftOut,
         ...(areOrders && files.orders === undefined ? [ORDERS_ELSEWHERE] : []),
         ...[items, users].flatMap((table) => (table?.found === undefined ? [] : [table.found])),
       ].join("\n"),
@@ -85,6 +88,19 @@ export async function describeFiles(
   } catch (error) {
     throw inOneSentence(error);
   }
+}
+
+/** Logs have events without an item too. A few such rows are rejected by the training; where they are most rows, they are left out here. */
+async function rowsWithItem(table: Table, item: string) {
+  const [counted] = await table.query(
+    `SELECT count(*) AS rows, count(*) FILTER (${isFilled(item)}) AS filled FROM ${table.name}`,
+  );
+  const { rows, filled } = counted as { readonly rows: number; readonly filled: number };
+  if (filled === 0 || filled * 2 >= rows) return { interactions: table, leftOut: [] };
+  return {
+    interactions: { ...table, name: `(SELECT * FROM ${table.name} WHERE ${isFilled(item)})` },
+    leftOut: [`${rows - filled} of ${rows} rows have no ${item}: they are left out.`],
+  };
 }
 
 const LINES_ELSEWHERE = " If another file has the lines of these orders, that is --data, and this one is --orders.";

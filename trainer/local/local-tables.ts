@@ -1,12 +1,13 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { guessIdColumn, listOfColumns } from "../../shared/guess-columns.ts";
+import { NULL_WORDS } from "../../shared/ids.ts";
 import { connect } from "../read/connectors/connect.ts";
 import { type Connector, jsonRows } from "../read/connectors/connector.ts";
 import { isTableFile } from "../read/connectors/duckdb/files.ts";
 import { fileSettings } from "../read/connectors/file/file-settings.ts";
 import { type LocalTables, localTable, localTables } from "../read/connectors/file/local-table.ts";
-import { identifier } from "../read/connectors/sql-text.ts";
+import { identifier, literal } from "../read/connectors/sql-text.ts";
 import { idText } from "../read/rules/id-expression.ts";
 import { areDifferent, flagsOf } from "../read/tables/folder-tables.ts";
 import { findIdColumn } from "../read/tables/id-column.ts";
@@ -39,6 +40,12 @@ export type Described = Table & {
 
 /** `idColumns` are those whose ids are read as they are written, once they are known. */
 export type Access = { readonly tempDirectory: string; readonly signal: AbortSignal; readonly idColumns: string[] };
+
+/** SQL of whether a column has a value that is not a word for nothing. */
+export function isFilled(column: string): string {
+  const nothing = ["", ...NULL_WORDS].map(literal).join(", ");
+  return `coalesce(trim(CAST(${identifier(column)} AS VARCHAR)) NOT IN (${nothing}), false)`;
+}
 
 /** How many rows a query gives at most. */
 export const SAMPLE_ROWS = 50;

@@ -162,6 +162,20 @@ test("a clock is not added to a time that has one", async () => {
   expect(source.columns.time).toBe("date");
 });
 
+test("rows without an item are left out where they are most of the rows", async () => {
+  const rows = (count: number) => ["u1,i1,buy", ...Array.from({ length: count }, (_, n) => `u${n},,join`)];
+  const read = async (count: number) => {
+    const text = ["user_id,product_id,event_type", ...rows(count), "u2,i1,view", ""].join("\n");
+    const { findings, interactions } = await describeFiles(await given({ "log.csv": text }), access());
+    return { findings, rows: await interactions.query(`FROM ${interactions.name}`) };
+  };
+  const log = await read(3);
+  expect(log.findings).toContain("3 of 5 rows have no product_id: they are left out.");
+  expect(log.findings).not.toContain("join");
+  expect(log.rows).toHaveLength(2);
+  expect((await read(2)).rows).toHaveLength(4);
+});
+
 test("orders of unknown customers are sessions", async () => {
   const text = "Transaction,Item,created_at\n1,Bread,100\n1,Jam,100\n";
   const source = await describeFiles(await given({ "bakery.csv": text }), access());

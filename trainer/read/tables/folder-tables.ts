@@ -23,7 +23,6 @@ export const areDifferent = ([first, ...others]: readonly Table[]): boolean =>
 /** What the tables of a shop are, by the names of their files and columns: flags of `npm start`. Empty where none has interactions. */
 export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: string } {
   const bySize = [...tables].sort((a, b) => Number(isSupply(a)) - Number(isSupply(b)) || b.bytes - a.bytes);
-  const hasItem = ({ columns }: Table) => guessItemColumn(columns) !== undefined;
   const isLines = (table: Table) => guessOrderColumn(table.columns) !== undefined && hasItem(table);
   const lines = bySize.find(isLines);
   const chosen = bySize.find((table) => hasUser(table) && hasItem(table));
@@ -38,8 +37,15 @@ export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: st
   const guess = guessColumns([...(orders?.columns ?? []), ...data.columns]);
   if (guess.kind === "unclear") return { data: data.file };
   const others = bySize.filter((table) => table !== data && table !== orders);
-  const items = others.find((table) => describes(table, guess, "item"));
-  const users = others.find((table) => table !== items && describes(table, guess, "user"));
+  const describing = (role: "user" | "item", tables: readonly Table[]) => {
+    const found = tables.filter((table) => describes(table, guess, role));
+    return found.find(({ file }) => isNamedAfter(file, guess[role])) ?? found[0];
+  };
+  const items = describing("item", others);
+  const users = describing(
+    "user",
+    others.filter((table) => table !== items),
+  );
   const flags = { data, orders, items, users };
   return Object.fromEntries(Object.entries(flags).flatMap(([flag, table]) => (table ? [[flag, table.file]] : [])));
 }
@@ -50,10 +56,12 @@ const isSupply = ({ file }: Table) => /purchase[_ -]?order|suppl|vendor/i.test(f
 /** Where there are orders, they say more. */
 const SAYS_LESS = /review|rating|comment|cart|wish/i;
 
-/** Whether a column says who. An order, which stands in for an unknown customer, does not. */
+const hasItem = ({ columns }: Table) => guessItemColumn(columns) !== undefined;
+
+/** Whether a column says who. An order, which stands in for an unknown customer, does not, nor does the author of a book. */
 function hasUser({ columns }: Table): boolean {
   const user = guessUserColumn(columns);
-  return user !== undefined && guessOrderColumn([user]) === undefined;
+  return user !== undefined && guessOrderColumn([user]) === undefined && !/author/i.test(user);
 }
 
 const isOrders = ({ file, columns }: Table) =>
@@ -61,14 +69,20 @@ const isOrders = ({ file, columns }: Table) =>
 
 /** Whether a table has the ids of users or items and not of both, or an `id` and a name such as `products` for `product_id`. */
 function describes(
-  { file, columns }: Table,
+  table: Table,
   guess: { readonly user: string; readonly item: string },
   role: "user" | "item",
 ): boolean {
+  const { file, columns } = table;
   const [id, other] = role === "user" ? [guess.user, guess.item] : [guess.item, guess.user];
-  if (guessColumns(columns).kind === "guessed" || guessOrderColumn(columns) !== undefined) return false;
+  if ((hasUser(table) && hasItem(table)) || guessOrderColumn(columns) !== undefined) return false;
   if (guessIdColumn(other, columns) !== undefined) return false;
+  const hasOwnId = isNamedAfter(file, id) && guessIdColumnByRole(role, columns) !== undefined;
+  return guessIdColumn(id, columns) !== undefined || hasOwnId;
+}
+
+/** Whether a file such as `products.csv` has the name of the id's owner, as in `product_id`. */
+function isNamedAfter(file: string, id: string): boolean {
   const stem = id.toLowerCase().replace(/_?id$/, "");
-  const isNamed = stem !== "" && file.toLowerCase().includes(stem);
-  return guessIdColumn(id, columns) !== undefined || (isNamed && guessIdColumnByRole(role, columns) !== undefined);
+  return stem !== "" && file.toLowerCase().includes(stem);
 }

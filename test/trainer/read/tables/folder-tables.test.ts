@@ -71,6 +71,17 @@ test.each<[string, { readonly [file: string]: string }, { readonly [flag: string
     },
     { data: "order_details.csv", orders: "orders.csv" },
   ],
+  [
+    "books with authors, and several tables of customers",
+    {
+      "books.csv": "book_id author_id title",
+      "cart_abandonment.csv": "customer_id minutes",
+      "order_details.csv": "order_id book_id",
+      "orders.csv": "order_id customer_id",
+      "customer_profiles.csv": "customer_id city",
+    },
+    { data: "order_details.csv", orders: "orders.csv", items: "books.csv", users: "customer_profiles.csv" },
+  ],
   ["no interactions", { "stores.csv": "store_id name", "prices.csv": "day price" }, {}],
 ])("%s", (_, files, flags) => {
   expect(areDifferent(tablesOf(files))).toBe(true);
