@@ -44,6 +44,7 @@ test.each([
   ],
   [["user_id", "course_title", "rating"], guessed("user_id", "course_title", null, "rating")],
   [["cookie", "webpage", "date"], guessed("cookie", "webpage", "date", null)],
+  [["user_objectid", "item_objectid", "createdat"], guessed("user_objectid", "item_objectid", "createdat", null)],
   [["Kunde", "Artikel"], guessed("Kunde", "Artikel", null, null)],
 ])("%j", (columns, expected) => expect(guessColumns(columns)).toEqual(expected));
 

@@ -27,7 +27,7 @@ export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: st
   const lines = bySize.find(isLines);
   const chosen = bySize.find((table) => hasUser(table) && hasItem(table));
   const data =
-    (lines && chosen && SAYS_LESS.test(chosen.file) ? lines : chosen) ??
+    (lines && chosen && SAYS_LESS.test(`${chosen.file} ${guessItemColumn(chosen.columns)}`) ? lines : chosen) ??
     lines ??
     bySize.find(({ columns }) => guessColumns(columns).kind === "guessed");
   if (data === undefined) return {};
@@ -53,8 +53,8 @@ export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: st
 /** What a shop orders itself. */
 const isSupply = ({ file }: Table) => /purchase[_ -]?order|suppl|vendor/i.test(file);
 
-/** Where there are orders, they say more. */
-const SAYS_LESS = /review|rating|comment|cart|wish/i;
+/** Where there are orders, they say more than these files, and than addresses of pages. */
+const SAYS_LESS = /review|rating|comment|cart|wish|url|page/i;
 
 const hasItem = ({ columns }: Table) => guessItemColumn(columns) !== undefined;
 
@@ -65,7 +65,8 @@ function hasUser({ columns }: Table): boolean {
 }
 
 const isOrders = ({ file, columns }: Table) =>
-  guessOrderColumn(columns) !== undefined || (/order|sale|invoice|transaction/i.test(file) && columns.includes("id"));
+  guessOrderColumn(columns) !== undefined ||
+  (/order|sale|invoice|transaction/i.test(file) && columns.some((column) => /^_?id$/i.test(column)));
 
 /** Whether a table has the ids of users or items and not of both, or an `id` and a name such as `products` for `product_id`. */
 function describes(

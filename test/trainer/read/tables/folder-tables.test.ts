@@ -82,6 +82,15 @@ test.each<[string, { readonly [file: string]: string }, { readonly [flag: string
     },
     { data: "order_details.csv", orders: "orders.csv", items: "books.csv", users: "customer_profiles.csv" },
   ],
+  [
+    "pages beside orders, and an id in capitals",
+    {
+      "events.csv": "USER_ID PAGE_URL EVENT_TYPE",
+      "order_lines.csv": "ID QUANTITY PRODUCT_ID ORDER_ID",
+      "orders.csv": "ID PROCESSED_TIMESTAMP CUSTOMER_ID",
+    },
+    { data: "order_lines.csv", orders: "orders.csv" },
+  ],
   ["no interactions", { "stores.csv": "store_id name", "prices.csv": "day price" }, {}],
 ])("%s", (_, files, flags) => {
   expect(areDifferent(tablesOf(files))).toBe(true);
