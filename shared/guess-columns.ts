@@ -27,9 +27,9 @@ const BASKET = words(
 );
 
 const ITEM_IDS = words(
-  "item_id item iid itemid item_key item_objectid item_code item_number item_no item_idx item_index item_uuid product_id product productid",
+  "item_id item iid itemid item_key item_code item_number item_no item_idx item_index item_uuid product_id product productid",
   "prod_id sku sku_id lineitem_sku item_sku product_sku variant_sku stock_code stockcode article_id article articleid",
-  "asin parent_asin movie_id movie movieid film_id film",
+  "item_objectid asin parent_asin movie_id movie movieid film_id film",
   "track_id track song_id song artist_id artist album_id video_id video show_id book_id book isbn game_id game app_id appid",
   "anime_id recipe_id restaurant_id business_id venue_id poi_id location_id place_id listing_id property_id hotel_id job_id",
   "course_id news_id post_id page_id content_id document_id doc_id ad_id offer_id story_id variant_id title_id gmap_id",
@@ -45,9 +45,9 @@ const TITLES = words(
 /** Common names, the most specific first, in lower case with `_` between words, as plainName writes them. */
 const NAMES: Readonly<Record<Role, readonly string[]>> = {
   user: words(
-    "user_id user uid userid user_key user_objectid user_code user_number user_no user_hash user_idx user_index user_uuid user_guid username u_id",
+    "user_id user uid userid user_key user_code user_number user_no user_hash user_idx user_index user_uuid user_guid username u_id",
     "visitor_id visitor visitorid fullvisitorid full_visitor_id customer_id customer customerid cust_id client_id client clientid",
-    "customer_no customer_number customer_code",
+    "customer_no customer_number customer_code user_objectid",
     "account_id account member_id member buyer_id buyer shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
     "viewer_id listener_id reader_id player_id person_id profile_id msno household_id household_key user_pseudo_id distinct_id",
     "kunde kunden_id kundennummer kunden_nr benutzer nutzer utilisateur usuario cliente utente",

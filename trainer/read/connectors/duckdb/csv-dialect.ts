@@ -58,8 +58,8 @@ export async function sniffCsv(connection: DuckDBConnection, typing: Typing): Pr
 /** `1::Toy Story::Animation|Comedy`: other delimiters come later, within a value. */
 const TWO_COLONS_TWICE = /^[^:,;|\t]+::.*::/;
 
-/** Words with one blank between them, as in the data of many papers. */
-const SPACED = /^[^\s"]+( [^\s"]+)+\r?$/;
+/** Words with one blank between them and no other delimiter, as in the data of many papers. */
+const SPACED = /^[^\s",;|]+( [^\s",;|]+)+\r?$/;
 
 /** `sep=;` in the first line, as Excel writes it, and delimiters that DuckDB does not look for. */
 function knownFrom(lines: readonly string[], file: SourceFile): Known {
@@ -76,9 +76,8 @@ function knownFrom(lines: readonly string[], file: SourceFile): Known {
 /** At least one line, without the mark of UTF-8. */
 async function firstLines(file: SourceFile): Promise<string[]> {
   const { bytes } = await fileBeginning(file);
-  const text = bytes.toString("utf8", 0, LINES_BYTES);
-  const lines = text.replace(/^\ufeff/, "").split("\n", LINES_READ + 1);
-  return lines.length > LINES_READ || lines.at(-1) === "" ? lines.slice(0, Math.max(1, lines.length - 1)) : lines;
+  const text = bytes.toString("utf8", 0, LINES_BYTES).replace(/^\ufeff/, "");
+  return text.replace(/\n$/, "").split("\n", LINES_READ);
 }
 const LINES_READ = 50;
 const LINES_BYTES = 1 << 20;
