@@ -49,7 +49,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     "visitor_id visitor visitorid fullvisitorid full_visitor_id customer_id customer customerid cust_id client_id client clientid",
     "customer_no customer_number customer_code user_objectid",
     "account_id account member_id member buyer_id buyer shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
-    "viewer_id listener_id reader_id player_id person_id profile_id msno household_id household_key user_pseudo_id distinct_id",
+    "viewer_id listener_id reader_id player_id person_id person profile_id msno household_id household_key user_pseudo_id distinct_id",
     "kunde kunden_id kundennummer kunden_nr benutzer nutzer utilisateur usuario cliente utente",
     "customer_email user_email buyer_email billing_email email e_mail email_address",
   ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u customer_name client_name buyer_name"), BASKET),

@@ -79,14 +79,15 @@ async function refuseDifferentTables(path: string, access: Access): Promise<void
   const files = (await readdir(path)).filter(isTableFile);
   if (files.length < 2 || files.length > TABLES_MAX) return;
   const tables = files.map(async (file) => {
-    const place = await placeOf(join(path, file));
+    const whole = join(path, file);
+    const place = await placeOf(whole);
     const { columns } = await tableOf(place, identifier(place.table), { access, rowsOf: interactionsOf });
-    return { file: join(path, file), columns, bytes: (await stat(join(path, file))).size };
+    return { file, columns, bytes: (await stat(whole)).size };
   });
   const settled = await Promise.allSettled(tables);
   const found = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : [])); // others are empty or no tables
   if (found.length < 2 || !areDifferent(found)) return;
-  const flags = Object.entries(flagsOf(found)).map(([flag, file]) => `--${flag} ${quoted(file)}`);
+  const flags = Object.entries(flagsOf(found)).map(([flag, file]) => `--${flag} ${quoted(join(path, file))}`);
   const example = flags.length === 0 ? "with --data" : `such as ${flags.join(" ")}`;
   throw new LocalError(
     `The files of ${path} have different columns, so they are not one table: name them, ${example}.`,

@@ -59,6 +59,19 @@ describe("ids within objects and lists", () => {
     ]);
   });
 
+  test.each([3, 300])("the columns of %i numbered rows, as pandas writes them", async (count) => {
+    const column = (value: (row: number) => unknown) =>
+      Object.fromEntries(Array.from({ length: count }, (_, row) => [row, value(row)]));
+    const table = {
+      user_id: column((row) => `u${row}`),
+      item_id: column((row) => row % 7),
+      rating: column((row) => (row === 1 ? "none" : row)),
+    };
+    const rows = await read([table]);
+    expect(rows).toHaveLength(Math.min(count, 50));
+    expect(rows[2]).toMatchObject({ user_id: "u2", item_id: "2" });
+  });
+
   test("the fields of objects in an object, as Elasticsearch writes them", async () => {
     const row = {
       _id: "1",

@@ -7,7 +7,7 @@ import {
   guessUserColumn,
 } from "../../../shared/guess-columns.ts";
 
-/** A file of a folder. */
+/** A file of a folder, by its name there. */
 type Table = { readonly file: string; readonly columns: readonly string[]; readonly bytes: number };
 
 /** Files of one table have most columns in common, although some may have been added later. */
@@ -25,7 +25,8 @@ export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: st
   const bySize = [...tables].sort((a, b) => Number(isSupply(a)) - Number(isSupply(b)) || b.bytes - a.bytes);
   const isLines = (table: Table) => guessOrderColumn(table.columns) !== undefined && hasItem(table);
   const lines = bySize.find(isLines);
-  const chosen = bySize.find((table) => hasUser(table) && hasItem(table));
+  const withBoth = bySize.filter((table) => hasUser(table) && hasItem(table));
+  const chosen = withBoth.find(hasTime) ?? withBoth[0];
   const data =
     (lines && chosen && SAYS_LESS.test(`${chosen.file} ${guessItemColumn(chosen.columns)}`) ? lines : chosen) ??
     lines ??
@@ -55,6 +56,12 @@ const isSupply = ({ file }: Table) => /purchase[_ -]?order|suppl|vendor/i.test(f
 
 /** Where there are orders, they say more than these files, and than addresses of pages. */
 const SAYS_LESS = /review|rating|comment|cart|wish|url|page/i;
+
+/** Who made a film is known without a time, and who saw it seldom is. */
+const hasTime = ({ columns }: Table) => {
+  const guess = guessColumns(columns);
+  return guess.kind === "guessed" && guess.time !== null;
+};
 
 const hasItem = ({ columns }: Table) => guessItemColumn(columns) !== undefined;
 

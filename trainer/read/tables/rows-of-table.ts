@@ -13,6 +13,7 @@ import { identifier, literal } from "../connectors/sql-text.ts";
 import { isPlaceStruct } from "../dataset/place-text.ts";
 import { QUERY_ATTRIBUTES_MAX } from "../dataset/read-attributes.ts";
 import { type Column, type Rows, withoutExtendedJson } from "./extended-json.ts";
+import { numberedRows } from "./numbered-rows.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -22,7 +23,9 @@ const FIELDS_MAX = 500;
 export type RowsOf = (table: string, columns: readonly Column[], first: Row) => string;
 
 export const interactionsOf: RowsOf = (table, columns, first) =>
-  withMoment(rowPerItem(listedRows(withoutExtendedJson({ table, columns }))), first);
+  withMoment(rowPerItem(listedRows(plainRows({ table, columns }))), first);
+
+const plainRows = (rows: Rows): Rows => withoutExtendedJson(numberedRows(rows));
 
 /** The rows themselves, where the file is one list of them: `{"orders": [{"user_id": 7, …}, …], "total": 150}`. */
 const listedRows = (rows: Rows): Rows => entriesUnless((names) => guessUserColumn(names) !== undefined, rows);
@@ -47,7 +50,7 @@ export const attributesOf =
   (role: "user" | "item"): RowsOf =>
   (table, columns) => {
     const hasId = (names: readonly string[]) => guessIdColumnByRole(role, names) !== undefined;
-    return withoutObjects(entriesUnless(hasId, withoutExtendedJson({ table, columns })));
+    return withoutObjects(entriesUnless(hasId, plainRows({ table, columns })));
   };
 
 function withoutObjects({ table, columns }: Rows): string {

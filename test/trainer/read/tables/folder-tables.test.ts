@@ -91,6 +91,11 @@ test.each<[string, { readonly [file: string]: string }, { readonly [flag: string
     },
     { data: "order_lines.csv", orders: "orders.csv" },
   ],
+  [
+    "who made a film, and who saw it",
+    { "crew.csv": "movie_id crew_person_id", "views.csv": "movie_id user_id datetime", "movies.csv": "id movie_name" },
+    { data: "views.csv", items: "movies.csv" },
+  ],
   ["no interactions", { "stores.csv": "store_id name", "prices.csv": "day price" }, {}],
 ])("%s", (_, files, flags) => {
   expect(areDifferent(tablesOf(files))).toBe(true);
