@@ -26,6 +26,9 @@ const BASKET = words(
   "invoice_no invoiceno invoice_id invoice ticket_id",
 );
 
+/** Whose event it is where it has a target, as in PredictionIO; else an item. */
+const ACTOR = "entity_id";
+
 const ITEM_IDS = words(
   "item_id item iid itemid item_key item_code item_number item_no item_idx item_index item_uuid product_id product productid",
   "prod_id sku sku_id lineitem_sku item_sku product_sku variant_sku stock_code stockcode article_id article articleid",
@@ -33,7 +36,7 @@ const ITEM_IDS = words(
   "track_id track song_id song artist_id artist album_id video_id video show_id book_id book isbn game_id game app_id appid",
   "anime_id recipe_id restaurant_id business_id venue_id poi_id location_id place_id listing_id property_id hotel_id job_id",
   "course_id news_id post_id page_id content_id document_id doc_id ad_id offer_id story_id variant_id title_id gmap_id",
-  "entity_id object_id artikel artikel_id artikelnummer artikel_nr produkt produit producto produto prodotto aid i",
+  `target_entity_id ${ACTOR} object_id artikel artikel_id artikelnummer artikel_nr produkt produit producto produto prodotto aid i`,
 );
 /** Where nothing else tells items apart. */
 const TITLES = words(
@@ -51,8 +54,10 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     "account_id account member_id member buyer_id buyer shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
     "viewer_id listener_id reader_id player_id person_id person profile_id msno household_id household_key user_pseudo_id distinct_id",
     "kunde kunden_id kundennummer kunden_nr benutzer nutzer utilisateur usuario cliente utente",
-    "customer_email user_email buyer_email billing_email email e_mail email_address",
-  ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u customer_name client_name buyer_name"), BASKET),
+    "customer_email user_email buyer_email billing_email email e_mail mail email_address",
+  ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u customer_name client_name buyer_name"), BASKET, [
+    ACTOR,
+  ]),
   item: [...ITEM_IDS, ...TITLES],
   time: words(
     "created_at timestamp event_time event_timestamp ts time datetime date_time date event_date interaction_time",
@@ -180,7 +185,7 @@ function otherId(columns: readonly string[], sample: readonly Readonly<Record<st
 /** Ids of rows, and of what users and items belong to. */
 const OTHER_IDS = new RegExp(
   words(
-    "^interaction_id ^row_id ^log_id ^request_id ^rank_id categor brand store shop_id seller vendor supplier warehouse",
+    "^interaction_id ^row_id ^log_id ^search_id ^request_id ^rank_id categor brand store shop_id seller vendor supplier warehouse",
     "location region country city address currency status type group department campaign parent language device staff employee manager",
     "session payment purchase shipment shipping billing coupon promo voucher",
   ).join("|"),

@@ -45,6 +45,12 @@ test.each([
   [["user_id", "course_title", "rating"], guessed("user_id", "course_title", null, "rating")],
   [["cookie", "webpage", "date"], guessed("cookie", "webpage", "date", null)],
   [["user_objectid", "item_objectid", "createdat"], guessed("user_objectid", "item_objectid", "createdat", null)],
+  [
+    ["entityId", "event", "targetEntityId", "eventTime"], // PredictionIO
+    guessed("entityId", "targetEntityId", "eventTime", null),
+  ],
+  [["customer_id", "entity_id"], guessed("customer_id", "entity_id", null, null)],
+  [["mail", "product_id"], guessed("mail", "product_id", null, null)],
   [["Kunde", "Artikel"], guessed("Kunde", "Artikel", null, null)],
 ])("%j", (columns, expected) => expect(guessColumns(columns)).toEqual(expected));
 

@@ -26,7 +26,7 @@ export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: st
   const isLines = (table: Table) => guessOrderColumn(table.columns) !== undefined && hasItem(table);
   const lines = bySize.find(isLines);
   const withBoth = bySize.filter((table) => hasUser(table) && hasItem(table));
-  const chosen = withBoth.find(hasTime) ?? withBoth[0];
+  const [chosen] = withBoth.sort((a, b) => doubtsOf(a) - doubtsOf(b));
   const data =
     (lines && chosen && SAYS_LESS.test(`${chosen.file} ${guessItemColumn(chosen.columns)}`) ? lines : chosen) ??
     lines ??
@@ -57,11 +57,12 @@ const isSupply = ({ file }: Table) => /purchase[_ -]?order|suppl|vendor/i.test(f
 /** Where there are orders, they say more than these files, and than addresses of pages. */
 const SAYS_LESS = /review|rating|comment|cart|wish|url|page/i;
 
-/** Who made a film is known without a time, and who saw it seldom is. */
-const hasTime = ({ columns }: Table) => {
+/** Who made a film is known without a time, and who saw it seldom is. What is in a cart may not have been bought. */
+function doubtsOf({ file, columns }: Table): number {
   const guess = guessColumns(columns);
-  return guess.kind === "guessed" && guess.time !== null;
-};
+  const hasTime = guess.kind === "guessed" && guess.time !== null;
+  return (/cart|wish/i.test(file) ? 2 : 0) + (hasTime ? 0 : 1);
+}
 
 const hasItem = ({ columns }: Table) => guessItemColumn(columns) !== undefined;
 
@@ -91,6 +92,6 @@ function describes(
 
 /** Whether a file such as `products.csv` has the name of the id's owner, as in `product_id`. */
 function isNamedAfter(file: string, id: string): boolean {
-  const stem = id.toLowerCase().replace(/_?id$/, "");
+  const stem = id.toLowerCase().replace(/_?id$/, "").replace(/y$/, ""); // properties
   return stem !== "" && file.toLowerCase().includes(stem);
 }

@@ -96,6 +96,16 @@ test.each<[string, { readonly [file: string]: string }, { readonly [flag: string
     { "crew.csv": "movie_id crew_person_id", "views.csv": "movie_id user_id datetime", "movies.csv": "id movie_name" },
     { data: "views.csv", items: "movies.csv" },
   ],
+  [
+    "carts beside purchases, and a name in the plural",
+    {
+      "cart_items.csv": "user_id property_id added_at",
+      "purchases.csv": "user_id property_id bought_at",
+      "offers.csv": "property_id rent",
+      "properties.csv": "id city",
+    },
+    { data: "purchases.csv", items: "properties.csv" },
+  ],
   ["no interactions", { "stores.csv": "store_id name", "prices.csv": "day price" }, {}],
 ])("%s", (_, files, flags) => {
   expect(areDifferent(tablesOf(files))).toBe(true);
