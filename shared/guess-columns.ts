@@ -36,7 +36,8 @@ const ITEM_IDS = words(
   "track_id track song_id song artist_id artist album_id video_id video show_id book_id book isbn game_id game app_id appid",
   "anime_id recipe_id restaurant_id business_id venue_id poi_id location_id place_id listing_id property_id hotel_id job_id",
   "course_id news_id post_id page_id content_id document_id doc_id ad_id offer_id story_id variant_id title_id gmap_id",
-  `target_entity_id ${ACTOR} object_id artikel artikel_id artikelnummer artikel_nr produkt produit producto produto prodotto aid i`,
+  `target_entity_id ${ACTOR} object_id artikel artikel_id artikelnummer artikel_nr produkt produkt_id`,
+  "produit produit_id producto producto_id produto produto_id prodotto prodotto_id aid i",
 );
 /** Where nothing else tells items apart. */
 const TITLES = words(
@@ -53,7 +54,8 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     "customer_no customer_number customer_code user_objectid",
     "account_id account member_id member buyer_id buyer shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
     "viewer_id listener_id reader_id player_id person_id person profile_id msno household_id household_key user_pseudo_id distinct_id",
-    "kunde kunden_id kundennummer kunden_nr benutzer nutzer utilisateur usuario cliente utente",
+    "kunde kunden_id kundennummer kunden_nr benutzer benutzer_id nutzer nutzer_id utilisateur utilisateur_id usuario usuario_id",
+    "cliente cliente_id utente utente_id partner_id",
     "customer_email user_email buyer_email billing_email email e_mail mail email_address",
   ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u customer_name client_name buyer_name"), BASKET, [
     ACTOR,
@@ -289,14 +291,15 @@ function bestOf(names: readonly string[], columns: readonly string[]): string | 
   return columns.find((_, i) => endings.some((name) => plain[i]!.endsWith(`_${name}`)));
 }
 
-/** Writes `reviewerID` and `Reviewer Id` as `reviewer_id`, and drops a type after a colon, as in RecBole's files. */
+/** Writes `reviewerID`, `Reviewer Id` and `id_reviewer` as `reviewer_id`, and drops a type after a colon, as in RecBole's files. */
 function plainName(column: string): string {
   return column
     .replace(/:(token|token_seq|float|float_seq)$/, "")
     .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "_")
-    .replace(/^_+|_+$/g, "");
+    .replace(/^_+|_+$/g, "")
+    .replace(/^id_(.+)$/, "$1_id");
 }
 
 function words(...lines: readonly string[]): string[] {

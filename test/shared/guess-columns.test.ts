@@ -51,6 +51,9 @@ test.each([
   ],
   [["customer_id", "entity_id"], guessed("customer_id", "entity_id", null, null)],
   [["mail", "product_id"], guessed("mail", "product_id", null, null)],
+  [["id_customer", "id_product", "date_add"], guessed("id_customer", "id_product", null, null)], // PrestaShop
+  [["idCliente", "id_produto"], guessed("idCliente", "id_produto", null, null)],
+  [["partner_id", "product_id", "date_order"], guessed("partner_id", "product_id", null, null)], // Odoo
   [["Kunde", "Artikel"], guessed("Kunde", "Artikel", null, null)],
 ])("%j", (columns, expected) => expect(guessColumns(columns)).toEqual(expected));
 

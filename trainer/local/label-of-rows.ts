@@ -51,8 +51,8 @@ export async function labelOfRows(
   if (positive !== undefined) return await givenTypes(rows, events ?? columns.label, positive);
   const found = events === undefined ? null : await typesOfEvents(rows, events);
   const offer = found && offerOf(events!, found);
-  if (columns.label !== null && (columns.isGiven || (await isMostlyFilled(rows, columns.label, columns))))
-    return { ...(await columnOfLabels(rows, columns.label)), offer };
+  const label = columns.label === null ? undefined : await columnOfLabels(rows, columns.label, columns);
+  if (label !== undefined) return { ...label, offer };
   if (areTypes(found)) return { ...guessedTypes(events!, found), offer };
   return { ...(await everyRow(rows, guessQuantityColumn(free))), offer };
 }
@@ -157,8 +157,12 @@ async function givenTypes(rows: Rows, column: string | null, positive: readonly 
 
 const percent = (fraction: number) => `${Math.round(fraction * 100)} %`;
 
-/** Guesses the meaning of a label column from all of its values: yes and no, numbers, numbers with words, or types. */
-async function columnOfLabels(rows: Rows, name: string) {
+/**
+ * Guesses the meaning of a label column from all of its values: yes and no, numbers, numbers with words, or types. Undefined where a column
+ * that was not given has none of these, or where most rows lack it.
+ */
+async function columnOfLabels(rows: Rows, name: string, columns: Columns) {
+  if (!columns.isGiven && !(await isMostlyFilled(rows, name, columns))) return undefined;
   const text = `CAST(${identifier(name)} AS VARCHAR)`;
   const plain = `TRY_CAST(${identifier(name)} AS DOUBLE)`;
   const facts = await factsOf(rows, name, plain);
@@ -174,7 +178,7 @@ async function columnOfLabels(rows: Rows, name: string) {
   }
   const types = isOdd ? await typesIn(rows, name) : null;
   if (areTypes(types)) return guessedTypes(name, types);
-  return await numbersOrTruths(rows, name, { number: plain, facts });
+  return isOdd && !columns.isGiven ? undefined : await numbersOrTruths(rows, name, { number: plain, facts });
 }
 
 const YES_AND_NO = "'true', 'false', 't', 'f', 'yes', 'no', 'y', 'n'";

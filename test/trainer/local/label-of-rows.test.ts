@@ -127,6 +127,13 @@ test("a label that most rows lack is taken only if it was given", async () => {
   expect((await describe(withNull)).label).toMatchObject({ type: "Events", name: "event_type" });
 });
 
+test("a label that is the name of a product is none, unless it was given", async () => {
+  const lines = ["user,item,label", ...Array.from({ length: 30 }, (_, n) => `u${n % 3},i${n},Shirt ${n}`)];
+  expect((await describe(lines)).label).toEqual({ type: "Binary", name: "label" });
+  expect((await describe(lines)).findings).toContain("no label, so every row is positive");
+  expect((await describe(lines, { columns: { label: "label" } })).findings).toContain("positive where it is 1 or true");
+});
+
 test("a quantity below 0 is a return, and not positive", async () => {
   const { label, findings, rows } = await describe([
     "CustomerID,StockCode,Quantity",

@@ -2,7 +2,7 @@ import type { AttributeColumn } from "./dataset.ts";
 
 type NumberColumn = Extract<AttributeColumn, { type: "Numerical" | "Timestamp" }>;
 
-const KEY_NAME = /(^|[_ .-])(id|code|no|nr|key|type|group|class|category|brand)$/i;
+const KEY_NAME = /^id_|(^|[_ .-])(id|code|no|nr|key|type|group|class|category|brand)$/i;
 
 /**
  * Whether whole numbers name categories, so that 7 of `brand_id` is no more like 8 than like others.

@@ -26,7 +26,7 @@ export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: st
   const isLines = (table: Table) => guessOrderColumn(table.columns) !== undefined && hasItem(table);
   const lines = bySize.find(isLines);
   const withBoth = bySize.filter((table) => hasUser(table) && hasItem(table));
-  const [chosen] = withBoth.sort((a, b) => doubtsOf(a) - doubtsOf(b));
+  const [chosen] = withBoth.toSorted((a, b) => doubtsOf(a) - doubtsOf(b));
   const data =
     (lines && chosen && SAYS_LESS.test(`${chosen.file} ${guessItemColumn(chosen.columns)}`) ? lines : chosen) ??
     lines ??
@@ -64,17 +64,21 @@ function doubtsOf({ file, columns }: Table): number {
   return (/cart|wish/i.test(file) ? 2 : 0) + (hasTime ? 0 : 1);
 }
 
-const hasItem = ({ columns }: Table) => guessItemColumn(columns) !== undefined;
+/** The id of a row in a shop by Magento, whether an order or a product. */
+const ROW_ID = /^entity_?id$/i;
+
+const hasItem = ({ columns }: Table) => guessItemColumn(columns.filter((column) => !ROW_ID.test(column))) !== undefined;
 
 /** Whether a column says who. An order, which stands in for an unknown customer, does not, nor does the author of a book. */
 function hasUser({ columns }: Table): boolean {
-  const user = guessUserColumn(columns);
+  const user = guessUserColumn(columns.filter((column) => !ROW_ID.test(column)));
   return user !== undefined && guessOrderColumn([user]) === undefined && !/author/i.test(user);
 }
 
 const isOrders = ({ file, columns }: Table) =>
   guessOrderColumn(columns) !== undefined ||
-  (/order|sale|invoice|transaction/i.test(file) && columns.some((column) => /^_?id$/i.test(column)));
+  (/order|sale|invoice|transaction/i.test(file) &&
+    columns.some((column) => /^_?id$/i.test(column) || ROW_ID.test(column)));
 
 /** Whether a table has the ids of users or items and not of both, or an `id` and a name such as `products` for `product_id`. */
 function describes(

@@ -10,6 +10,7 @@ test.each([
   ["product_type_no", true],
   ["Colour Code", true],
   ["category", true],
+  ["id_category_default", true],
   ["price", false],
   ["grid", false],
   ["release_year", false],

@@ -106,6 +106,25 @@ test.each<[string, { readonly [file: string]: string }, { readonly [flag: string
     },
     { data: "purchases.csv", items: "properties.csv" },
   ],
+  [
+    "the tables of Magento",
+    {
+      "catalog_product_entity.csv": "entity_id sku created_at",
+      "sales_order_item.csv": "item_id order_id product_id",
+      "sales_order.csv": "entity_id customer_id created_at",
+    },
+    { data: "sales_order_item.csv", orders: "sales_order.csv", items: "catalog_product_entity.csv" },
+  ],
+  [
+    "the tables of PrestaShop",
+    {
+      "ps_orders.csv": "id_order reference id_customer date_add",
+      "ps_order_detail.csv": "id_order_detail id_order product_id",
+      "ps_product.csv": "id_product ean13 price",
+      "ps_customer.csv": "id_customer email",
+    },
+    { data: "ps_order_detail.csv", orders: "ps_orders.csv", items: "ps_product.csv", users: "ps_customer.csv" },
+  ],
   ["no interactions", { "stores.csv": "store_id name", "prices.csv": "day price" }, {}],
 ])("%s", (_, files, flags) => {
   expect(areDifferent(tablesOf(files))).toBe(true);
