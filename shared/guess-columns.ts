@@ -52,7 +52,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     "user_id user uid userid user_key user_code user_number user_no user_hash user_idx user_index user_uuid user_guid username u_id",
     "visitor_id visitor visitorid fullvisitorid full_visitor_id customer_id customer customerid cust_id client_id client clientid",
     "customer_no customer_number customer_code user_objectid",
-    "account_id account member_id member buyer_id buyer shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
+    "account_id account member_id member buyer_id buyer buyer_username shopper_id reviewer_id reviewerid reviewer author_id subscriber_id",
     "viewer_id listener_id reader_id player_id person_id person profile_id msno household_id household_key user_pseudo_id distinct_id",
     "kunde kunden_id kundennummer kunden_nr benutzer benutzer_id nutzer nutzer_id utilisateur utilisateur_id usuario usuario_id",
     "cliente cliente_id utente utente_id partner_id",

@@ -54,6 +54,10 @@ test.each([
   [["id_customer", "id_product", "date_add"], guessed("id_customer", "id_product", null, null)], // PrestaShop
   [["idCliente", "id_produto"], guessed("idCliente", "id_produto", null, null)],
   [["partner_id", "product_id", "date_order"], guessed("partner_id", "product_id", null, null)], // Odoo
+  [
+    ["Order Number", "Buyer Username", "Buyer Name", "Item Number", "Sale Date"], // eBay
+    guessed("Buyer Username", "Item Number", null, null),
+  ],
   [["Kunde", "Artikel"], guessed("Kunde", "Artikel", null, null)],
 ])("%j", (columns, expected) => expect(guessColumns(columns)).toEqual(expected));
 
