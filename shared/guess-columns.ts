@@ -26,7 +26,7 @@ const BASKET = words(
   "invoice_no invoiceno invoice_id invoice ticket_id",
 );
 
-/** Whose event it is where it has a target, as in PredictionIO; else an item. */
+/** The user where an event also has a target, as in PredictionIO; else an item. */
 const ACTOR = "entity_id";
 
 const ITEM_IDS = words(

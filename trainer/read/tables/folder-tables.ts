@@ -57,7 +57,7 @@ const isSupply = ({ file }: Table) => /purchase[_ -]?order|suppl|vendor/i.test(f
 /** Where there are orders, they say more than these files, and than addresses of pages. */
 const SAYS_LESS = /review|rating|comment|cart|wish|url|page/i;
 
-/** Who made a film is known without a time, and who saw it seldom is. What is in a cart may not have been bought. */
+/** What people do has times, unlike who made a film. What is in a cart may not have been bought. */
 function doubtsOf({ file, columns }: Table): number {
   const guess = guessColumns(columns);
   const hasTime = guess.kind === "guessed" && guess.time !== null;
