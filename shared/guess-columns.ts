@@ -128,7 +128,8 @@ export const guessQuantityColumn = (columnNames: readonly string[]): string | un
  * Guesses the roles of columns that were not given, by name or position. A given column keeps its role and is guessed for no other.
  *
  * @param columnNames In the order of the table; no name twice.
- * @param sample Some rows. A column of times is then one whose values look like times, if there is one.
+ * @param sample Some rows. A column of times is then one whose values look like times, and one of users one that is mostly filled, if there
+ * are such columns.
  */
 export function guessColumns(
   columnNames: readonly string[],
@@ -148,8 +149,12 @@ export function guessColumns(
   if (twice.length > 0) return { kind: "unclear", reasons: twice };
   const isObject = (name: string) => sample.some((row) => typeof row[name] === "object" && row[name] !== null);
   const free = new Set(columnNames.filter((name) => !Object.values(given).includes(name) && !isObject(name)));
+  const valuesOf = (column: string) =>
+    sample.map((row) => row[column]).filter((value) => value !== null && value !== "");
+  /** Where few people log in, others have the id of a browser only. */
+  const isFilled = (column: string) => valuesOf(column).length * 2 >= sample.length;
   const are = (looksRight: (value: unknown) => boolean) => (column: string) => {
-    const values = sample.map((row) => row[column]).filter((value) => value !== null && value !== "");
+    const values = valuesOf(column);
     return values.length > 0 && values.filter(looksRight).length * 2 > values.length;
   };
   const areTimes = are(looksLikeTime);
@@ -159,7 +164,8 @@ export function guessColumns(
     const columns = [...free];
     const names = role === "item" && areOrders ? ITEMS_OF_ORDERS : NAMES[role];
     const times = role === "time" ? columns.filter(areTimes) : [];
-    const named = bestOf(names, times) ?? (role === "item" ? itemIn(columns, names) : bestOf(names, columns));
+    const likely = role === "user" ? columns.filter(isFilled) : times;
+    const named = bestOf(names, likely) ?? (role === "item" ? itemIn(columns, names) : bestOf(names, columns));
     const found = given[role] ?? named ?? likelyTime(times, times.filter(areDates));
     if (found !== undefined) free.delete(found);
     return found;

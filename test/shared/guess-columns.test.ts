@@ -61,6 +61,15 @@ test.each([
   [["Kunde", "Artikel"], guessed("Kunde", "Artikel", null, null)],
 ])("%j", (columns, expected) => expect(guessColumns(columns)).toEqual(expected));
 
+test.each([
+  ["the id of a login that most rows lack", ["", "", "u7"], "user_pseudo_id"],
+  ["the same, in most rows", ["u7", "", "u7"], "user_id"],
+])("%s", (_, logins, user) => {
+  const rows = logins.map((user_id, n) => ({ user_id, item_id: `i${n}`, user_pseudo_id: `${n}.1` }));
+  expect(guessColumns(Object.keys(rows[0]!), {}, rows)).toMatchObject({ user });
+  expect(guessColumns(["user_id", "item_id"], {}, rows)).toMatchObject({ user: "user_id" });
+});
+
 describe("a time without a common name", () => {
   const timeOf = (values: Record<string, unknown>) => {
     const row = { user_id: "u1", item_id: "i1", ...values };
