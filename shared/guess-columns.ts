@@ -26,8 +26,8 @@ const BASKET = words(
   "invoice_no invoiceno invoice_id invoice ticket_id",
 );
 
-/** The user where an event also has a target, as in PredictionIO; else an item. */
-const ACTOR = "entity_id";
+/** Where an event has a target, as in PredictionIO, the entity is its user; else it is an item. */
+const [ENTITY, TARGET] = ["entity_id", "target_entity_id"] as const;
 
 const ITEM_IDS = words(
   "item_id item iid itemid item_key item_code item_number item_no item_idx item_index item_uuid product_id product productid",
@@ -36,7 +36,7 @@ const ITEM_IDS = words(
   "track_id track song_id song artist_id artist album_id video_id video show_id book_id book isbn game_id game app_id appid",
   "anime_id recipe_id restaurant_id business_id venue_id poi_id location_id place_id listing_id property_id hotel_id job_id",
   "course_id news_id post_id page_id content_id document_id doc_id ad_id offer_id story_id variant_id title_id gmap_id",
-  `target_entity_id ${ACTOR} object_id artikel artikel_id artikelnummer artikel_nr produkt produkt_id`,
+  `${TARGET} ${ENTITY} object_id artikel artikel_id artikelnummer artikel_nr produkt produkt_id`,
   "produit produit_id producto producto_id produto produto_id prodotto prodotto_id aid i",
 );
 /** Where nothing else tells items apart. */
@@ -57,9 +57,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     "kunde kunden_id kundennummer kunden_nr benutzer benutzer_id nutzer nutzer_id utilisateur utilisateur_id usuario usuario_id",
     "cliente cliente_id utente utente_id partner_id",
     "customer_email user_email buyer_email billing_email email e_mail mail email_address",
-  ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u customer_name client_name buyer_name"), BASKET, [
-    ACTOR,
-  ]),
+  ).concat(SESSION, words("anonymous_id device_id cookie_id cookie u customer_name client_name buyer_name"), BASKET),
   item: [...ITEM_IDS, ...TITLES],
   time: words(
     "created_at timestamp event_time event_timestamp ts time datetime date_time date event_date interaction_time",
@@ -162,7 +160,7 @@ export function guessColumns(
   const areOrders = guessOrderColumn(columnNames) !== undefined;
   const guess = (role: Role): string | undefined => {
     const columns = [...free];
-    const names = role === "item" && areOrders ? ITEMS_OF_ORDERS : NAMES[role];
+    const names = namesFor(role, columnNames);
     const times = role === "time" ? columns.filter(areTimes) : [];
     const likely = role === "user" ? columns.filter(isFilled) : times;
     const named = bestOf(names, likely) ?? (role === "item" ? itemIn(columns, names) : bestOf(names, columns));
@@ -181,6 +179,11 @@ export function guessColumns(
   const missing = [...(user === undefined ? ["user"] : []), ...(item === undefined ? ["item"] : [])];
   const reasons = missing.map((role) => `No column looks like the ${role}'s id: name it with --${role}-column`);
   return { kind: "unclear", reasons: [...reasons, listed(columnNames)] };
+}
+
+function namesFor(role: Role, columnNames: readonly string[]): readonly string[] {
+  if (role === "item" && guessOrderColumn(columnNames) !== undefined) return ITEMS_OF_ORDERS;
+  return role === "user" && bestOf([TARGET], columnNames) !== undefined ? [...NAMES.user, ENTITY] : NAMES[role];
 }
 
 /** The one column of ids of another name, such as shoe_id; of several, the one whose values repeat. */

@@ -210,6 +210,11 @@ test("the time among columns without names is a date, or the last number that ma
   expect(reasonsFor("2024-01-02", "u7", "1581165001")).toMatchObject(asked("--item-column 3 --time-column 1"));
 });
 
+test("an entity without a target is no user", () =>
+  expect(guessColumns(["entity_id", "website_id", "sku"])).toMatchObject({
+    reasons: expect.arrayContaining([expect.stringContaining("user")]),
+  }));
+
 test("a table without columns", () => expect(guessColumns([]).kind).toBe("unclear"));
 
 test("a column of sessions is recognised by its name", () => {

@@ -25,8 +25,7 @@ export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: st
   const bySize = [...tables].sort((a, b) => Number(isSupply(a)) - Number(isSupply(b)) || b.bytes - a.bytes);
   const isLines = (table: Table) => guessOrderColumn(table.columns) !== undefined && hasItem(table);
   const lines = bySize.find(isLines);
-  const withBoth = bySize.filter((table) => hasUser(table) && hasItem(table));
-  const [chosen] = withBoth.toSorted((a, b) => doubtsOf(a) - doubtsOf(b));
+  const [chosen] = bySize.filter(hasBoth).sort((a, b) => doubtsOf(a) - doubtsOf(b));
   const data =
     (lines && chosen && SAYS_LESS.test(`${chosen.file} ${guessItemColumn(chosen.columns)}`) ? lines : chosen) ??
     lines ??
@@ -54,14 +53,15 @@ export function flagsOf(tables: readonly Table[]): { readonly [flag: string]: st
 /** What a shop orders itself. */
 const isSupply = ({ file }: Table) => /purchase[_ -]?order|suppl|vendor/i.test(file);
 
+const CART = /cart|wish/i;
 /** Where there are orders, they say more than these files, and than addresses of pages. */
-const SAYS_LESS = /review|rating|comment|cart|wish|url|page/i;
+const SAYS_LESS = new RegExp(`${CART.source}|review|rating|comment|url|page`, "i");
 
 /** What people do has times, unlike who made a film. What is in a cart may not have been bought. */
 function doubtsOf({ file, columns }: Table): number {
   const guess = guessColumns(columns);
   const hasTime = guess.kind === "guessed" && guess.time !== null;
-  return (/cart|wish/i.test(file) ? 2 : 0) + (hasTime ? 0 : 1);
+  return (CART.test(file) ? 2 : 0) + (hasTime ? 0 : 1);
 }
 
 /** The id of a row in a shop by Magento, whether an order or a product. */
@@ -71,9 +71,11 @@ const hasItem = ({ columns }: Table) => guessItemColumn(columns.filter((column) 
 
 /** Whether a column says who. An order, which stands in for an unknown customer, does not, nor does the author of a book. */
 function hasUser({ columns }: Table): boolean {
-  const user = guessUserColumn(columns.filter((column) => !ROW_ID.test(column)));
+  const user = guessUserColumn(columns);
   return user !== undefined && guessOrderColumn([user]) === undefined && !/author/i.test(user);
 }
+
+const hasBoth = (table: Table) => hasUser(table) && hasItem(table);
 
 const isOrders = ({ file, columns }: Table) =>
   guessOrderColumn(columns) !== undefined ||
@@ -88,7 +90,7 @@ function describes(
 ): boolean {
   const { file, columns } = table;
   const [id, other] = role === "user" ? [guess.user, guess.item] : [guess.item, guess.user];
-  if ((hasUser(table) && hasItem(table)) || guessOrderColumn(columns) !== undefined) return false;
+  if (hasBoth(table) || guessOrderColumn(columns) !== undefined) return false;
   if (guessIdColumn(other, columns) !== undefined) return false;
   const hasOwnId = isNamedAfter(file, id) && guessIdColumnByRole(role, columns) !== undefined;
   return guessIdColumn(id, columns) !== undefined || hasOwnId;
