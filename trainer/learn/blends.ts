@@ -14,7 +14,7 @@ import {
 import { isDense } from "./sasrec.ts";
 import { blend } from "./scoring/blend.ts";
 import { farAndNear } from "./sequential-ridge.ts";
-import { plateauFilter } from "./sharpened-filter.ts";
+import { besidePooled } from "./sharpened-filter.ts";
 
 export const BLEND = "blend";
 
@@ -210,7 +210,7 @@ export function standardBlends(methods: Methods): Method[] {
       const beside = sharpened(1)(data);
       return [
         beside
-          ? [guess("pooled_history", POOLED_BESIDE_SHARPENED)(data), { ...beside, params: plateauFilter(data) }]
+          ? [guess("pooled_history", POOLED_BESIDE_SHARPENED)(data), { ...beside, params: besidePooled(data) }]
           : [guess("pooled_history", BESIDE_RIDGE.pooled)(data), local(data)],
       ];
     }),

@@ -12,7 +12,7 @@ import { localRidge } from "./linear/local-ridge.ts";
 import { meanOf, ridgeOf } from "./linear/ridge.ts";
 import { type Method, reportProgress, type TrainingData } from "./model.ts";
 import { addCoOccurrences, coOccurrence, forEachRow, itemWeights, pairsOf } from "./statistics/co-occurrence.ts";
-import { between, halfLives, sparsity, timesChosen } from "./statistics/histories.ts";
+import { between, halfLives, isVerySparse, sparsity, timesChosen } from "./statistics/histories.ts";
 import { learnedSets, type ValueParams, withValues } from "./statistics/valued-histories.ts";
 import type { RowSum } from "./weights/row-sum.ts";
 import { largestColumns, sparseBuilder } from "./weights/sparse-builder.ts";
@@ -36,11 +36,14 @@ export type LocalRidgeParams = ValueParams & {
   readonly attributes?: number;
 };
 
-/** The best guess for data of this density: sparse data need a larger ridge, and one that depends less on popularity. */
-function firstGuess(data: TrainingData): LocalRidgeParams {
+const FOR_DENSE = { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0, neighbours: 300 };
+const FOR_VERY_SPARSE = { ...FOR_DENSE, lambda: 30, penaltyExponent: 0 };
+
+/** Two guesses for data of this density, the best first: sparse data need a larger ridge, and one that depends less on popularity. */
+function guesses(data: TrainingData): readonly [LocalRidgeParams, LocalRidgeParams] {
   const position = sparsity(data);
-  const [lambda, penaltyExponent] = [between(3, 10, position), between(0.5, 0.25, position)];
-  return { lambda, userExponent: 0.5, penaltyExponent, recentScale: 0, neighbours: 300 };
+  const byDensity = { ...FOR_DENSE, lambda: between(3, 10, position), penaltyExponent: between(0.5, 0.25, position) };
+  return isVerySparse(data) ? [FOR_VERY_SPARSE, byDensity] : [byDensity, FOR_VERY_SPARSE];
 }
 
 /** From this number of interactions per item on, attributes do not help: they did with 15 (Amazon Beauty), not with 48 (ml-100k). */
@@ -57,16 +60,15 @@ const SMALLER = { kept: 500, neighbours: 150 };
 export const localSetRidge: Method<LocalRidgeParams> = {
   name: "local_ridge",
   grid: (data) => {
-    const first = firstGuess(data);
-    const dense = { lambda: 3, userExponent: 0.5, penaltyExponent: 0.5, recentScale: 0, neighbours: 300 };
-    const sparse = { ...dense, lambda: 10, userExponent: 0.25, penaltyExponent: 0.25 };
+    const [first, last] = guesses(data);
+    const sparse = { ...FOR_DENSE, lambda: 10, userExponent: 0.25, penaltyExponent: 0.25 };
     const settings: Settings<LocalRidgeParams> = [
       first,
       { ...first, recentScale: 10 },
       ...halfLives(data).map((halfLifeDays) => ({ ...first, halfLifeDays })),
-      ...(first.lambda === dense.lambda ? [sparse] : [sparse, dense]),
+      ...(first.lambda === FOR_DENSE.lambda ? [sparse] : [sparse, FOR_DENSE]),
       { ...sparse, recentScale: 10 },
-      { ...dense, lambda: 30, penaltyExponent: 0 },
+      last,
     ];
     return withValues(data, withAttributes(settings, attributesSetting(data, DENSE_FROM)));
   },

@@ -11,7 +11,7 @@ import { SPARSE_TOLERANCE, type TrainingPlan } from "./neural/training.ts";
 import type { TrainingRandom } from "./neural/training-random.ts";
 import { threadsMb, trainingThreads } from "./neural/training-threads.ts";
 import { graphVectorSeconds, graphVectors } from "./statistics/graph-vectors.ts";
-import { countItems, type Histories, positiveHistories } from "./statistics/histories.ts";
+import { countItems, type Histories, isVerySparse, positiveHistories } from "./statistics/histories.ts";
 
 export type PooledHistoryParams = {
   readonly width: number;
@@ -38,9 +38,10 @@ export const pooledHistory: Method<PooledHistoryParams> = {
   grid: (data) => {
     const epochs = epochsFor(data);
     const settings = { width: data.items.length < 10_000 ? 32 : 64, learningRate: 1e-2, epochs };
-    const set = { ...settings, temperature: 0.12, exponent: 1.1, ordered: 0 };
+    const [temperature, other] = isVerySparse(data) ? [0.2, 0.12] : [0.12, 0.2];
+    const set = { ...settings, temperature, exponent: 1.1, ordered: 0 };
     return withAttributes<PooledHistoryParams>(
-      [set, { ...set, ordered: 1 }, { ...set, temperature: 0.2 }],
+      [set, { ...set, ordered: 1 }, { ...set, temperature: other }],
       networkAttributes(data),
     );
   },

@@ -3,7 +3,7 @@ import { AS_SET, SET_HISTORY_MAX } from "./linear/linear-model.ts";
 import type { Method, TrainingData } from "./model.ts";
 import { type CoOccurrence, coOccurrence } from "./statistics/co-occurrence.ts";
 import { divisors, graphEigen, graphFactors, graphVectorSeconds, rankFor } from "./statistics/graph-vectors.ts";
-import { between, distinctItems, positiveHistories, sparsity } from "./statistics/histories.ts";
+import { between, distinctItems, isVerySparse, positiveHistories, sparsity } from "./statistics/histories.ts";
 import type { HopWeights } from "./weights/weight-matrix.ts";
 
 export type SharpenedFilterParams = {
@@ -29,8 +29,16 @@ const SHARPENED_ONLY: SharpenedFilterParams = { userExponent: 0.3, itemExponent:
 /** Interactions from which on more vectors beside a pooled model help: 192 are better on 1.1 million, and worse on 230,000. */
 const MANY_INTERACTIONS = 500_000;
 
+/** For very sparse data, where what few people chose together is mostly chance: the leading vectors count most. */
+const SMOOTH = { userExponent: 0.3, itemExponent: 0.4, sharpen: 0, smooth: 2, targetExponent: 0.3 };
+
+const smoothFilter = (data: TrainingData): SharpenedFilterParams => ({ ...SMOOTH, rank: rankFor(data) });
+
 /** The filter beside a pooled model: the leading vectors all count alike (LOG.md, "More levelled vectors, and blends in codes"). */
-export function plateauFilter({ userCount, itemCount, items }: TrainingData): SharpenedFilterParams {
+export const besidePooled = (data: TrainingData): SharpenedFilterParams =>
+  isVerySparse(data) ? smoothFilter(data) : plateauFilter(data);
+
+function plateauFilter({ userCount, itemCount, items }: TrainingData): SharpenedFilterParams {
   const most = items.length < MANY_INTERACTIONS ? 128 : 192;
   // The later vectors of small data are noise. All vectors of few items, levelled, would leave nothing of S but rounding errors.
   const rank = Math.min(most, Math.ceil(Math.min(userCount, itemCount) / 64));
@@ -50,7 +58,8 @@ export const sharpenedFilter: Method<SharpenedFilterParams> = {
     const position = sparsity(data);
     const [smooth, targetExponent] = [between(0, 0.2, position), between(0, 0.15, position)];
     const settings = { ...SHARPENED_ONLY, rank: rankFor(data), smooth, targetExponent };
-    return [settings, plateauFilter(data), { ...settings, smooth: smooth + 0.1 }];
+    const others = [settings, plateauFilter(data)];
+    return isVerySparse(data) ? [smoothFilter(data), ...others] : [...others, smoothFilter(data)];
   },
   cost: (data, { rank }) => ({
     seconds: 0.1 + graphVectorSeconds(data, rank),

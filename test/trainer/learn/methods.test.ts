@@ -49,3 +49,25 @@ test("the sharpened filter is tried, and blended, where interactions are few for
     expect(Object.keys(blended!).some((name) => name.includes("sharpened_filter"))).toBe(isTried);
   }
 });
+
+test.each([
+  [9, false],
+  [8.9, true],
+])(
+  "with %s interactions for each item that has any, the first guesses for sets are smooth: %s",
+  (perItem, isSmooth) => {
+    const itemCount = 3000;
+    const rows = perItem * itemCount;
+    const histories = Array.from({ length: rows / 10 }, (_, user) =>
+      [...Array(10).keys()].map((i) => (10 * user + i) % itemCount),
+    );
+    const data = trainingData(2 * itemCount, histories); // nobody chose the other half
+    const [guess, ridge, filter] = ["pooled_blend", "local_ridge", "sharpened_filter"].map(
+      (name) => METHODS[name]!.grid(data)[0],
+    );
+    expect(guess!["0.pooled_history.temperature"]).toBe(isSmooth ? 0.2 : 0.12);
+    expect(guess!["1.sharpened_filter.smooth"]).toBe(isSmooth ? 2 : undefined);
+    expect(filter!.smooth).toBe(isSmooth ? 2 : 0.2);
+    expect(ridge!.penaltyExponent).toBe(isSmooth ? 0 : 0.25);
+  },
+);

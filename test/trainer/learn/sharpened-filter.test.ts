@@ -4,7 +4,7 @@ import type { ItemIndex } from "../../../shared/ids.ts";
 import type { Method } from "../../../trainer/learn/model.ts";
 import { symmetricEigen } from "../../../trainer/learn/numerics/linear-algebra/symmetric-eigen.ts";
 import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
-import { plateauFilter, type SharpenedFilterParams, sharpenedFilter } from "../../../trainer/learn/sharpened-filter.ts";
+import { besidePooled, type SharpenedFilterParams, sharpenedFilter } from "../../../trainer/learn/sharpened-filter.ts";
 import { trainingData } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 import { modelSuite } from "../../suites/model-suite.ts";
@@ -70,5 +70,5 @@ test.each([
   [500_000, 30_000, 30_000, 192],
 ])("of %i interactions of %i users with %i items, %i vectors are levelled", (count, userCount, itemCount, rank) => {
   const data = { ...trainingData(0, []), userCount, itemCount, items: new Int32Array(count) };
-  expect(plateauFilter(data).rank).toBe(rank);
+  expect(besidePooled(data).rank).toBe(rank);
 });

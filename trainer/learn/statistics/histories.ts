@@ -145,11 +145,31 @@ export function occurrencesOf({ userCount, itemCount, start, items }: Histories)
 const SPARSE = 13;
 const DENSE = 48;
 
+/** With fewer interactions per item, smoother models rank better (LOG.md, "Few interactions for each item"). */
+const VERY_SPARSE = 9;
+
+type Rows = Pick<Interactions, "items" | "itemCount">;
+
 /** Sparsity of the data: 0 for at least 48 interactions per item, 1 for at most 13, logarithmic in between. */
-export function sparsity({ items, itemCount }: Pick<Interactions, "items" | "itemCount">): number {
-  const perItem = items.length / Math.max(1, itemCount);
-  const position = Math.log(DENSE / perItem) / Math.log(DENSE / SPARSE);
+export function sparsity(data: Rows): number {
+  const position = Math.log(DENSE / interactionsPerItem(data)) / Math.log(DENSE / SPARSE);
   return Math.min(1, Math.max(0, position));
+}
+
+export const isVerySparse = (data: Rows): boolean => interactionsPerItem(data) < VERY_SPARSE;
+
+const countedBefore = new WeakMap<Rows["items"], number>();
+
+/** The mean over items that have any: a catalog may hold many that nobody chose. Counted once, in a pass over all rows. */
+function interactionsPerItem({ items, itemCount }: Rows): number {
+  const known = countedBefore.get(items);
+  if (known !== undefined) return known;
+  const isChosen = new Uint8Array(itemCount);
+  for (const item of items) isChosen[item] = 1;
+  const chosenCount = isChosen.reduce((sum, is) => sum + is, 0);
+  const perItem = items.length / Math.max(1, chosenCount);
+  countedBefore.set(items, perItem);
+  return perItem;
 }
 
 /** Interpolates between the setting for dense and the one for sparse data, to two digits. */

@@ -9,7 +9,7 @@ import type { ExportedModel } from "../../../../trainer/learn/model.ts";
 import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.ts";
 import { blend } from "../../../../trainer/learn/scoring/blend.ts";
 import { openScorer } from "../../../../trainer/learn/scoring/onnx-scorer.ts";
-import { plateauFilter, sharpenedFilter } from "../../../../trainer/learn/sharpened-filter.ts";
+import { besidePooled, sharpenedFilter } from "../../../../trainer/learn/sharpened-filter.ts";
 import { sparseBuilder } from "../../../../trainer/learn/weights/sparse-builder.ts";
 import { denseWeights, factorWeights, type WeightMatrix } from "../../../../trainer/learn/weights/weight-matrix.ts";
 import { drawnWorld } from "../../../bench/edge-scale-world.ts";
@@ -118,7 +118,7 @@ test("a part of small weight gets at least its smallest size, and the budget is 
 test("all parts are in codes before one leaves vectors out, and such lists are nearly those of exact weights", async () => {
   const itemCount = 1000;
   const { dataset, historyOf, model } = drawnWorld({ label: "w", itemCount, userCount: 300, weightBytesMax: 1e7 });
-  const filter = await sharpenedFilter.fit(dataset, { ...plateauFilter(dataset), rank: 128 }, fitContext());
+  const filter = await sharpenedFilter.fit(dataset, { ...besidePooled(dataset), rank: 128 }, fitContext());
   const whole = blend("b", {}, [
     { model, weight: 5 },
     { model: filter, weight: 1 },

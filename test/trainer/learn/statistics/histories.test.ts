@@ -6,6 +6,7 @@ import {
   distinctItems,
   halfLives,
   hasNegatives,
+  isVerySparse,
   occurrencesOf,
   positiveHistories,
   sparsity,
@@ -74,12 +75,20 @@ test("whole histories include negative interactions", () => {
   expect([hasNegatives(labelled), hasNegatives(data)]).toEqual([true, false]);
 });
 
-const withPerItem = (count: number, itemCount = 10) => ({ itemCount, items: new Int32Array(count * itemCount) });
+/** Data with so many interactions of each of ten items; nobody chose the other ten of the catalog. */
+const withPerItem = (count: number) => ({
+  itemCount: 20,
+  items: Int32Array.from({ length: 10 * count }, (_, row) => row % 10),
+});
 
 test("sparsity falls from 1 to 0 with the logarithm of the interactions per item", () => {
   expect([0, 1, 13, 48, 300].map((count) => sparsity(withPerItem(count)))).toEqual([1, 1, 1, 0, 0]);
   expect(sparsity(withPerItem(25))).toBeCloseTo(0.5, 2); // √(13 · 48) = 24.98
   expect(sparsity({ itemCount: 0, items: new Int32Array(0) })).toBe(1);
+});
+
+test("data with fewer than nine interactions per item are very sparse", () => {
+  expect([0, 8, 9, 10].map((count) => isVerySparse(withPerItem(count)))).toEqual([true, true, false, false]);
 });
 
 test("interpolated settings have two digits", () => {
@@ -88,17 +97,17 @@ test("interpolated settings have two digits", () => {
 });
 
 test("the best guesses follow the density, and no setting occurs twice in a grid", () => {
-  const sparse = trainingData(
-    40,
-    Array.from({ length: 20 }, (_, user) => [user, user + 1, user + 2]),
-  );
+  const threeOf = (userCount: number) =>
+    Array.from({ length: userCount }, (_, user) => [0, 1, 2].map((i) => (user + i) % 20));
+  const [verySparse, sparse] = [trainingData(20, threeOf(20)), trainingData(20, threeOf(70))];
   const dense = trainingData(
     2,
     Array.from({ length: 60 }, () => [0, 1]),
   );
+  expect(localSetRidge.grid(verySparse)[0]).toMatchObject({ lambda: 30, penaltyExponent: 0 });
   expect(localSetRidge.grid(sparse)[0]).toMatchObject({ lambda: 10, penaltyExponent: 0.25 });
   expect(localSetRidge.grid(dense)[0]).toMatchObject({ lambda: 3, penaltyExponent: 0.5 });
-  for (const data of [sparse, dense]) {
+  for (const data of [verySparse, sparse, dense]) {
     const grid = localSetRidge.grid(data).map((params) => JSON.stringify(params));
     expect(new Set(grid).size).toBe(grid.length);
   }
