@@ -66,8 +66,10 @@ export function timesChosen({ itemCount, items, positive }: Interactions): Float
   return counts;
 }
 
-/** Number of entries of each item in the histories. Float64Array(itemCount) */
-export function countItems({ items, itemCount }: Histories): Float64Array {
+type Rows = Pick<Interactions, "items" | "itemCount">;
+
+/** Number of rows, or of entries in histories, of each item. Float64Array(itemCount) */
+export function countItems({ items, itemCount }: Rows): Float64Array {
   const counts = new Float64Array(itemCount);
   for (const item of items) counts[item]!++;
   return counts;
@@ -148,8 +150,6 @@ const DENSE = 48;
 /** With fewer interactions per item, smoother models rank better (LOG.md, "Few interactions for each item"). */
 const VERY_SPARSE = 9;
 
-type Rows = Pick<Interactions, "items" | "itemCount">;
-
 /** Sparsity of the data: 0 for at least 48 interactions per item, 1 for at most 13, logarithmic in between. */
 export function sparsity(data: Rows): number {
   const position = Math.log(DENSE / interactionsPerItem(data)) / Math.log(DENSE / SPARSE);
@@ -164,9 +164,7 @@ const countedBefore = new WeakMap<Rows["items"], number>();
 function interactionsPerItem({ items, itemCount }: Rows): number {
   const known = countedBefore.get(items);
   if (known !== undefined) return known;
-  const isChosen = new Uint8Array(itemCount);
-  for (const item of items) isChosen[item] = 1;
-  const chosenCount = isChosen.reduce((sum, is) => sum + is, 0);
+  const chosenCount = countItems({ items, itemCount }).filter((count) => count > 0).length;
   const perItem = items.length / Math.max(1, chosenCount);
   countedBefore.set(items, perItem);
   return perItem;
