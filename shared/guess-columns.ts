@@ -160,7 +160,7 @@ export function guessColumns(
   const areOrders = guessOrderColumn(columnNames) !== undefined;
   const guess = (role: Role): string | undefined => {
     const columns = [...free];
-    const names = namesFor(role, columnNames);
+    const names = role === "item" && areOrders ? ITEMS_OF_ORDERS : namesFor(role, columnNames);
     const times = role === "time" ? columns.filter(areTimes) : [];
     const likely = role === "user" ? columns.filter(isFilled) : times;
     const named = bestOf(names, likely) ?? (role === "item" ? itemIn(columns, names) : bestOf(names, columns));
@@ -182,7 +182,6 @@ export function guessColumns(
 }
 
 function namesFor(role: Role, columnNames: readonly string[]): readonly string[] {
-  if (role === "item" && guessOrderColumn(columnNames) !== undefined) return ITEMS_OF_ORDERS;
   return role === "user" && bestOf([TARGET], columnNames) !== undefined ? [...NAMES.user, ENTITY] : NAMES[role];
 }
 

@@ -26,24 +26,26 @@ export type SharpenedFilterParams = {
 /** The filter without its leading vectors. */
 const SHARPENED_ONLY: SharpenedFilterParams = { userExponent: 0.3, itemExponent: 0.3, sharpen: 0.9, rank: 32 };
 
+/** For very sparse data, where what few people chose together is mostly chance: the leading vectors count most. */
+function smoothFilter(data: TrainingData): SharpenedFilterParams {
+  const exponents = { userExponent: 0.3, itemExponent: 0.4, targetExponent: 0.3 };
+  return { ...exponents, sharpen: 0, smooth: 2, rank: rankFor(data) };
+}
+
 /** Interactions from which on more vectors beside a pooled model help: 192 are better on 1.1 million, and worse on 230,000. */
 const MANY_INTERACTIONS = 500_000;
 
-/** For very sparse data, where what few people chose together is mostly chance: the leading vectors count most. */
-const SMOOTH = { userExponent: 0.3, itemExponent: 0.4, sharpen: 0, smooth: 2, targetExponent: 0.3 };
-
-const smoothFilter = (data: TrainingData): SharpenedFilterParams => ({ ...SMOOTH, rank: rankFor(data) });
-
-/** The filter beside a pooled model: the leading vectors all count alike (LOG.md, "More levelled vectors, and blends in codes"). */
-export const besidePooled = (data: TrainingData): SharpenedFilterParams =>
-  isVerySparse(data) ? smoothFilter(data) : plateauFilter(data);
-
+/** The leading vectors all count alike (LOG.md, "More levelled vectors, and blends in codes"). */
 function plateauFilter({ userCount, itemCount, items }: TrainingData): SharpenedFilterParams {
   const most = items.length < MANY_INTERACTIONS ? 128 : 192;
   // The later vectors of small data are noise. All vectors of few items, levelled, would leave nothing of S but rounding errors.
   const rank = Math.min(most, Math.ceil(Math.min(userCount, itemCount) / 64));
   return { ...SHARPENED_ONLY, sharpen: 0, rank, plateau: 2.5 };
 }
+
+/** The filter beside a pooled model. */
+export const besidePooled = (data: TrainingData): SharpenedFilterParams =>
+  isVerySparse(data) ? smoothFilter(data) : plateauFilter(data);
 
 /**
  * Computes W = D_i^−b (S − sharpen · S² + smooth · V Vᵀ) D_i^p, where S = RᵀR / σ₁² with R = D_u^−a X D_i^−b: the polynomial of Turbo-CF
