@@ -90,8 +90,11 @@ const BLOCKS = 2;
 const CELLS_MAX = 1600;
 /** Smaller batches for small data, so that an epoch has about forty steps. */
 const cellsOfBatch = (entryCount: number) => Math.max(256, Math.min(CELLS_MAX, Math.ceil(entryCount / 40)));
-/** A network needs at least this number of steps, however small the data are. */
-const STEPS_MIN = 300;
+/** Planned epochs, more of them where the data are so small that they have too few steps (LOG.md, "Steps on small data"). */
+const TRAINING = {
+  verySparse: { epochs: 14, stepsMin: 1300 },
+  other: { epochs: 24, stepsMin: 2000 },
+} as const;
 const DRAWN_COUNT = 256;
 /** From this catalog size on, item tables are updated row by row, because a batch touches few rows. */
 const LAZY_ITEMS_MIN = 8000;
@@ -119,6 +122,7 @@ function settingsFor(data: TrainingData): SasrecParams {
   const [isSmall, isLarge] = [entryCount < 10_000, entryCount >= 400_000];
   const isDeep = isLarge && isDense(data);
   const stepsPerEpoch = Math.max(1, entryCount / cellsOfBatch(entryCount));
+  const { epochs, stepsMin } = isVerySparse(histories) ? TRAINING.verySparse : TRAINING.other;
   return {
     length: lengthCovering(histories, 0.95),
     width: isSmall ? 32 : isLarge ? 128 : 64,
@@ -126,7 +130,7 @@ function settingsFor(data: TrainingData): SasrecParams {
     heads: 2,
     dropout: entriesPerItem > 100 ? 0.25 : isVerySparse(histories) ? 0.5 : 0.35,
     learningRate: isSmall ? 3e-3 : isDeep ? 1e-3 : 2e-3,
-    epochs: Math.max(isVerySparse(histories) ? 14 : 24, Math.ceil(STEPS_MIN / stepsPerEpoch)),
+    epochs: Math.max(epochs, Math.ceil(stepsMin / stepsPerEpoch)),
     drawnCount: data.itemCount > CELLS_MAX ? DRAWN_COUNT : 0,
   };
 }
