@@ -11,7 +11,7 @@ import {
   type Params,
   type TrainingData,
 } from "./model.ts";
-import { isDense } from "./sasrec.ts";
+import { isDense, isSmall } from "./sasrec.ts";
 import { blend } from "./scoring/blend.ts";
 import { farAndNear } from "./sequential-ridge.ts";
 import { besidePooled } from "./sharpened-filter.ts";
@@ -158,9 +158,10 @@ async function fitParts(data: TrainingData, parts: readonly Part[], context: Fit
 const EXACT_ITEMS_MAX = 6000;
 /**
  * Weights beside a network, of the far and the near ridge and, on dense data, of a graph filter and of factors (LOG.md, "Equal times in
- * random order" and "Weights of the ridges beside a network").
+ * random order", "Weights of the ridges beside a network" and "Networks on small data").
  */
 const BESIDE_NETWORK = {
+  small: { ridges: [0.15, 0.09], nearAlone: 0.36 },
   sparse: { ridges: [0.05, 0.03], nearAlone: 0.12 },
   dense: { ridges: [0.02, 0.02], filter: 0.03, factors: 0.03 },
 } as const;
@@ -216,13 +217,14 @@ export function standardBlends(methods: Methods): Method[] {
     }),
     blendOf(methods, "session_blend", (data) => [[walk(data), localBesideWalk(data)]]),
     blendOf(methods, "neural_blend", (data) => {
-      const { sparse, dense } = BESIDE_NETWORK;
-      if (!isDense(data)) {
-        const [far, near] = ridges(data, sparse.ridges);
+      const { small, sparse, dense } = BESIDE_NETWORK;
+      if (isSmall(data) || !isDense(data)) {
+        const shares = isSmall(data) ? small : sparse;
+        const [far, near] = ridges(data, shares.ridges);
         // Where no time is left for the far ridge, the near one has often been tried on its own.
         return [
           [network(data), far, near],
-          [network(data), { ...near!, share: sparse.nearAlone }],
+          [network(data), { ...near!, share: shares.nearAlone }],
         ];
       }
       const others = [guess("graph_filter", dense.filter)(data), guess("implicit_als", dense.factors)(data)];

@@ -24,8 +24,8 @@ const PERSONAL: readonly object[] = [
   sequentialRidge,
   sequentialLocalRidge,
   triedWhere(hasRepeats, sessionWalk as Method),
-  triedWhere(isEnoughForNetworks, pooledHistory as Method),
-  triedWhere(isEnoughForNetworks, sasrec as Method),
+  triedWhere((data) => hasPositive(data, POOLED_FROM), pooledHistory as Method),
+  triedWhere((data) => hasPositive(data, SASREC_FROM), sasrec as Method),
 ];
 
 const byName = (methods: readonly Method[]) => Object.fromEntries(methods.map((method) => [method.name, method]));
@@ -63,10 +63,11 @@ function isSparse({ items, itemCount }: TrainingData): boolean {
   return items.length < ENTRIES_PER_PAIR_MAX * itemCount ** 2;
 }
 
-/** With fewer positive interactions, closed forms rank better than networks, in a hundredth of the time. */
-const NEURAL_INTERACTIONS_MIN = 20_000;
+/** Positive interactions from which a network may rank better than closed forms (LOG.md, "Networks on small data"). */
+const SASREC_FROM = 10_000;
+const POOLED_FROM = 20_000;
 
-function isEnoughForNetworks({ items, positive }: TrainingData): boolean {
-  if (items.length < NEURAL_INTERACTIONS_MIN) return false;
-  return positive.reduce((count, is) => count + is, 0) >= NEURAL_INTERACTIONS_MIN;
+function hasPositive({ items, positive }: TrainingData, least: number): boolean {
+  if (items.length < least) return false;
+  return positive.reduce((count, is) => count + is, 0) >= least;
 }

@@ -37,7 +37,7 @@ export const pooledHistory: Method<PooledHistoryParams> = {
   fillsItsTime: true,
   grid: (data) => {
     const epochs = epochsFor(data);
-    const settings = { width: data.items.length < 10_000 ? 32 : 64, learningRate: 1e-2, epochs };
+    const settings = { width: 64, learningRate: 1e-2, epochs };
     const [temperature, other] = isVerySparse(data) ? [0.2, 0.12] : [0.12, 0.2];
     const set = { ...settings, temperature, exponent: 1.1, ordered: 0 };
     return withAttributes<PooledHistoryParams>(

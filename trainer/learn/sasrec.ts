@@ -79,6 +79,9 @@ export const sasrec: Method<SasrecParams> = {
  */
 const DENSE_FROM = 100;
 export const isDense = ({ items, itemCount }: TrainingData) => items.length >= DENSE_FROM * itemCount;
+
+/** So few interactions that a narrow network ranks best, with more of the ridges beside it (LOG.md, "Networks on small data"). */
+export const isSmall = ({ items }: TrainingData) => items.length < 20_000;
 /** Multiply-adds per second of one thread in training, measured end to end. */
 const FLOPS = 4.5e10;
 /** Operations of a block's matrices for each entry and width²: by number 78, but the wide matrices run faster than `FLOPS` says. */
@@ -88,9 +91,11 @@ const EPOCHS_MIN = 6;
 const BLOCKS = 2;
 /** Largest number of history entries in a batch: their activations stay in the last-level cache. */
 const CELLS_MAX = 1600;
-/** Smaller batches for small data, so that an epoch has about forty steps. */
-const cellsOfBatch = (entryCount: number) => Math.max(256, Math.min(CELLS_MAX, Math.ceil(entryCount / 40)));
-/** Planned epochs, more of them where the data are so small that they have too few steps (LOG.md, "Steps on small data"). */
+/** Steps of an epoch of small data, whose batches are smaller; of tiny data, fewer. */
+const SMALL_EPOCH_STEPS = 40;
+const cellsOfBatch = (entryCount: number) =>
+  Math.max(256, Math.min(CELLS_MAX, Math.ceil(entryCount / SMALL_EPOCH_STEPS)));
+/** Planned epochs, more of them where the data are so small that they have too few steps (LOG.md, "Networks on small data"). */
 const TRAINING = {
   verySparse: { epochs: 14, stepsMin: 1300 },
   other: { epochs: 24, stepsMin: 2000 },
@@ -119,17 +124,17 @@ function settingsFor(data: TrainingData): SasrecParams {
   const histories = positiveHistories(data);
   const entryCount = histories.items.length;
   const entriesPerItem = entryCount / Math.max(1, data.itemCount);
-  const [isSmall, isLarge] = [entryCount < 10_000, entryCount >= 400_000];
+  const isLarge = entryCount >= 400_000;
   const isDeep = isLarge && isDense(data);
-  const stepsPerEpoch = Math.max(1, entryCount / cellsOfBatch(entryCount));
+  const stepsPerEpoch = Math.max(SMALL_EPOCH_STEPS, entryCount / CELLS_MAX);
   const { epochs, stepsMin } = isVerySparse(histories) ? TRAINING.verySparse : TRAINING.other;
   return {
     length: lengthCovering(histories, 0.95),
-    width: isSmall ? 32 : isLarge ? 128 : 64,
-    blocks: isSmall ? 1 : isDeep ? 4 : BLOCKS,
+    width: isSmall(data) ? 32 : isLarge ? 128 : 64,
+    blocks: isDeep ? 4 : BLOCKS,
     heads: 2,
     dropout: entriesPerItem > 100 ? 0.25 : isVerySparse(histories) ? 0.5 : 0.35,
-    learningRate: isSmall ? 3e-3 : isDeep ? 1e-3 : 2e-3,
+    learningRate: isDeep ? 1e-3 : 2e-3,
     epochs: Math.max(epochs, Math.ceil(stepsMin / stepsPerEpoch)),
     drawnCount: data.itemCount > CELLS_MAX ? DRAWN_COUNT : 0,
   };

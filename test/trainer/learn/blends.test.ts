@@ -22,7 +22,7 @@ import { openScorer } from "../../../trainer/learn/scoring/onnx-scorer.ts";
 import { sequentialRidge } from "../../../trainer/learn/sequential-ridge.ts";
 import { sessionWalk } from "../../../trainer/learn/session-walk.ts";
 import { sharpenedFilter } from "../../../trainer/learn/sharpened-filter.ts";
-import { checkerboard } from "../../fixtures/checkerboard.ts";
+import { checkerboard, trainingData } from "../../fixtures/checkerboard.ts";
 import { ease } from "../../fixtures/ease.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 import { referenceScores } from "../../fixtures/reference-scores.ts";
@@ -58,6 +58,21 @@ test("on sparse data, a network's second guess does without the far ridge", () =
   ]);
   const near = grid.map((params) => ({ ...partsOf(params).at(-1)!, share: 0 }));
   expect(near[1]).toEqual(near[0]);
+});
+
+test.each([
+  [19_900, [0.15, 0.09], 0.36],
+  [20_000, [0.05, 0.03], 0.12],
+])("with %s interactions, the ridges beside a network weigh %s, and %s", (entryCount, both, nearAlone) => {
+  const histories = Array.from({ length: entryCount / 100 }, (_, user) =>
+    Array.from({ length: 100 }, (_, i) => user + i),
+  );
+  const { grid } = standardBlends(byName(families)).find(({ name }) => name === "neural_blend")!;
+  const shares = grid(trainingData(300, histories)).map((params) => partsOf(params).map(({ share }) => share));
+  expect(shares).toEqual([
+    [1, ...both],
+    [1, nearAlone],
+  ]);
 });
 
 const methods = { popularity: popularity as Method, ease: ease as Method, local_ridge: localSetRidge as Method };

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { localSetRidge } from "../../../trainer/learn/local-set-ridge.ts";
 import { METHODS } from "../../../trainer/learn/methods.ts";
 import type { Method } from "../../../trainer/learn/model.ts";
@@ -23,16 +23,20 @@ test("every method stands under its own name, and its settings are numbers", () 
   }
 });
 
-test.each([
-  ["enough positives", 20_000, 20_000, true],
-  ["too few interactions", 19_900, 19_900, false],
-  ["too few positives", 20_000, 19_999, false],
-])("networks on data with %s", (_, interactions, positives, isTried) => {
-  const histories = Array.from({ length: interactions / 100 }, () => Array.from({ length: 100 }, (_, i) => i));
-  const all = trainingData(100, histories);
-  const data = { ...all, positive: all.positive.map((_, i) => (i < positives ? 1 : 0)) };
-  for (const name of ["sasrec", "neural_blend", "pooled_blend"])
-    expect(METHODS[name]!.grid(data).length > 0).toBe(isTried);
+describe.each([
+  [10_000, ["sasrec", "neural_blend"]],
+  [20_000, ["pooled_history", "pooled_blend"]],
+])("networks that need %s positive interactions", (needed, names) => {
+  test.each([
+    ["enough positives", needed, needed, true],
+    ["too few interactions", needed - 100, needed - 100, false],
+    ["too few positives", needed, needed - 1, false],
+  ])("on data with %s", (_, interactions, positives, isTried) => {
+    const histories = Array.from({ length: interactions / 100 }, () => Array.from({ length: 100 }, (_, i) => i));
+    const all = trainingData(100, histories);
+    const data = { ...all, positive: all.positive.map((_, i) => (i < positives ? 1 : 0)) };
+    for (const name of names) expect(METHODS[name]!.grid(data).length > 0).toBe(isTried);
+  });
 });
 
 test("the sharpened filter is tried, and blended, where interactions are few for the catalog", () => {

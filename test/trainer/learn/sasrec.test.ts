@@ -3,6 +3,7 @@ import type { ItemIndex } from "../../../shared/ids.ts";
 import type { Method } from "../../../trainer/learn/model.ts";
 import { sasrec, sasrecPlan } from "../../../trainer/learn/sasrec.ts";
 import { positiveHistories } from "../../../trainer/learn/statistics/histories.ts";
+import { trainingData } from "../../fixtures/checkerboard.ts";
 import { fitContext } from "../../fixtures/fit-context.ts";
 import { referenceScores } from "../../fixtures/reference-scores.ts";
 import { twoAisles } from "../../fixtures/two-aisles.ts";
@@ -11,6 +12,21 @@ import { modelSuite } from "../../suites/model-suite.ts";
 
 modelSuite(sasrec as Method);
 attributeSuite(sasrec as Method);
+
+test.each([
+  ["small and sparse", 12_000, 6000, { width: 32, epochs: 33 }], // 1,300 steps of 300 entries
+  ["small and dense", 12_000, 100, { width: 32, epochs: 50 }], // 2,000 steps
+  ["of medium size and sparse", 80_000, 20_000, { width: 64, epochs: 26 }],
+  ["large and sparse", 200_000, 20_000, { width: 64, epochs: 14 }],
+  ["large and dense", 200_000, 2000, { width: 64, epochs: 24 }],
+])("data that are %s have epochs for enough steps", (_, entryCount, itemCount, expected) => {
+  const history = (user: number) => Array.from({ length: 10 }, (_, i) => (10 * user + i) % itemCount);
+  const data = trainingData(
+    itemCount,
+    Array.from({ length: entryCount / 10 }, (_, user) => history(user)),
+  );
+  expect(sasrec.grid(data)[0]).toMatchObject(expected);
+});
 
 test("on very sparse data a later epoch counts as better although its NDCG is a little below the highest", () => {
   const data = twoAisles();
