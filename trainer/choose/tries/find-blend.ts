@@ -86,16 +86,31 @@ export async function tryBlend(state: SelectState): Promise<void> {
 const isSame = (a: Candidate, b: Candidate) => isSameChoice(choiceOf(a), choiceOf(b));
 const round = (share: number) => Number(share.toPrecision(3));
 
-/** The parts of the best trial, then those of the next ones, as far as they are fitted, and popularity in the last weeks. */
-function modelsToBlend({ tried, context, methods }: SelectState): Candidate[] {
+/**
+ * The parts of the best trial, then those of the next ones, then one of each other method, as far as they are fitted; and popularity in the
+ * last weeks.
+ */
+function modelsToBlend(state: SelectState): Candidate[] {
+  const { tried, context, methods } = state;
   const models: Candidate[] = [];
-  for (const part of tried.flatMap(separateParts)) {
-    if (context.parts.missing(part).length > 0 || models.some((model) => isSame(model, part))) continue;
-    models.push(part);
-  }
+  const isFitted = (part: Candidate) => context.parts.missing(part).length === 0;
+  for (const part of tried.flatMap(separateParts).filter(isFitted))
+    if (!models.some((model) => isSame(model, part))) models.push(part);
+  for (const part of droppedTrials(state).flatMap(separateParts).filter(isFitted))
+    if (!models.some(({ method }) => method.name === part.method.name)) models.push(part);
   const popularity = methods[POPULARITY];
   const trends = popularity ? TREND_DAYS.map((halfLifeDays) => ({ method: popularity, params: { halfLifeDays } })) : [];
   return [...models.slice(0, MODELS_MAX), ...trends];
+}
+
+/** What was dropped after a trial on all training users, the best first: a method far from the best may know what the others do not. */
+function droppedTrials({ discarded, metric, methods }: SelectState): Candidate[] {
+  return discarded
+    .filter(({ method, trainFraction }) => trainFraction === 1 && method !== POPULARITY)
+    .flatMap(({ method, params, evaluation }) =>
+      evaluation ? [{ method: methodNamed(method, methods)!, params, value: meanOf(evaluation, metric) }] : [],
+    )
+    .sort((a, b) => b.value - a.value);
 }
 
 /** The scores that the models give to the best items of each of them, for one history. */

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
+import { dropped } from "../../../../trainer/choose/tries/discarded.ts";
 import { tryBlend } from "../../../../trainer/choose/tries/find-blend.ts";
 import { addTrial, type SelectState } from "../../../../trainer/choose/tries/select-state.ts";
 import { meanOf } from "../../../../trainer/choose/tries/trial.ts";
@@ -52,6 +53,24 @@ test("models of independent noise are better together, and the blend can be fitt
   const again = await trialIn(state, blend.method, blend.params);
   expect(meanOf(again.evaluation, "ndcg@10")).toBeCloseTo(meanOf(blend.evaluation, "ndcg@10"), 9);
 });
+
+test.each([
+  ["on all users", 1, ["noisy1", "noisy2"]],
+  ["on a sample", 0.5, undefined],
+])("with a method that was dropped after a fit %s (%s of them), the best blend has the parts %s", async (...row) => {
+  const [, trainFraction, parts] = row;
+  const state = await stateOf([
+    [1, 60],
+    [2, 60],
+  ]);
+  const [second] = state.tried.splice(1);
+  state.discarded.push({ ...dropped(second!, best(state), state.metric), trainFraction });
+  await tryBlend(state);
+  const { method, params } = best(state);
+  const found = method.partMethods && partsOf(params).map((part) => part.method);
+  expect(found?.sort()).toEqual(parts);
+});
+
 test("the search begins with the weights of the best trial when that is a blend", async () => {
   const state = await stateOf([
     [1, 60],
