@@ -218,17 +218,17 @@ export function standardBlends(methods: Methods): Method[] {
     blendOf(methods, "session_blend", (data) => [[walk(data), localBesideWalk(data)]]),
     blendOf(methods, "neural_blend", (data) => {
       const { small, sparse, dense } = BESIDE_NETWORK;
-      if (isSmall(data) || !isDense(data)) {
-        const shares = isSmall(data) ? small : sparse;
-        const [far, near] = ridges(data, shares.ridges);
-        // Where no time is left for the far ridge, the near one has often been tried on its own.
-        return [
-          [network(data), far, near],
-          [network(data), { ...near!, share: shares.nearAlone }],
-        ];
+      if (isDense(data) && !isSmall(data)) {
+        const others = [guess("graph_filter", dense.filter)(data), guess("implicit_als", dense.factors)(data)];
+        return [[network(data), ...ridges(data, dense.ridges), ...others]];
       }
-      const others = [guess("graph_filter", dense.filter)(data), guess("implicit_als", dense.factors)(data)];
-      return [[network(data), ...ridges(data, dense.ridges), ...others]];
+      const shares = isSmall(data) ? small : sparse;
+      const [far, near] = ridges(data, shares.ridges);
+      // Where no time is left for the far ridge, the near one has often been tried on its own.
+      return [
+        [network(data), far, near],
+        [network(data), { ...near!, share: shares.nearAlone }],
+      ];
     }),
   ];
 }

@@ -36,10 +36,8 @@ export const pooledHistory: Method<PooledHistoryParams> = {
   name: "pooled_history",
   fillsItsTime: true,
   grid: (data) => {
-    const epochs = epochsFor(data);
-    const settings = { width: 64, learningRate: 1e-2, epochs };
     const [temperature, other] = isVerySparse(data) ? [0.2, 0.12] : [0.12, 0.2];
-    const set = { ...settings, temperature, exponent: 1.1, ordered: 0 };
+    const set = { width: 64, learningRate: 1e-2, epochs: epochsFor(data), temperature, exponent: 1.1, ordered: 0 };
     return withAttributes<PooledHistoryParams>(
       [set, { ...set, ordered: 1 }, { ...set, temperature: other }],
       networkAttributes(data),

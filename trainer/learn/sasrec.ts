@@ -97,7 +97,7 @@ const cellsOfBatch = (entryCount: number) =>
   Math.max(256, Math.min(CELLS_MAX, Math.ceil(entryCount / SMALL_EPOCH_STEPS)));
 /** Planned epochs, more of them where the data are so small that they have too few steps (LOG.md, "Networks on small data"). */
 const TRAINING = {
-  verySparse: { epochs: 14, stepsMin: 1300 },
+  sparse: { epochs: 14, stepsMin: 1300 },
   other: { epochs: 24, stepsMin: 2000 },
 } as const;
 const DRAWN_COUNT = 256;
@@ -127,13 +127,13 @@ function settingsFor(data: TrainingData): SasrecParams {
   const isLarge = entryCount >= 400_000;
   const isDeep = isLarge && isDense(data);
   const stepsPerEpoch = Math.max(SMALL_EPOCH_STEPS, entryCount / CELLS_MAX);
-  const { epochs, stepsMin } = isVerySparse(histories) ? TRAINING.verySparse : TRAINING.other;
+  const { epochs, stepsMin } = isSparse(histories) ? TRAINING.sparse : TRAINING.other;
   return {
     length: lengthCovering(histories, 0.95),
     width: isSmall(data) ? 32 : isLarge ? 128 : 64,
     blocks: isDeep ? 4 : BLOCKS,
     heads: 2,
-    dropout: entriesPerItem > 100 ? 0.25 : isVerySparse(histories) ? 0.5 : 0.35,
+    dropout: entriesPerItem > 100 ? 0.25 : isSparse(histories) ? 0.5 : 0.35,
     learningRate: isDeep ? 1e-3 : 2e-3,
     epochs: Math.max(epochs, Math.ceil(stepsMin / stepsPerEpoch)),
     drawnCount: data.itemCount > CELLS_MAX ? DRAWN_COUNT : 0,
@@ -146,8 +146,8 @@ const LEARNING_RATE_MAX = 4e-3;
  * At most this number of entries per item: most dropout, the last epoch counts (LOG.md, "The last epoch on sparse data"), and more epochs
  * gain nothing (LOG.md, "The rate of short trainings").
  */
-const VERY_SPARSE_UP_TO = 30;
-const isVerySparse = ({ items, itemCount }: Histories) => items.length <= VERY_SPARSE_UP_TO * Math.max(1, itemCount);
+const SPARSE_UP_TO = 30;
+const isSparse = ({ items, itemCount }: Histories) => items.length <= SPARSE_UP_TO * Math.max(1, itemCount);
 
 /** The smallest multiple of ten, from 10 to 200, that holds the whole history of the given fraction of users. */
 function lengthCovering({ start, userCount }: Histories, fraction: number): number {
@@ -210,5 +210,5 @@ export const sasrecPlan = (
   warmupSteps: Math.min(200, Math.ceil((epochs * stepsPerEpoch) / 10)),
   averagedSteps: Math.max(20, 2 * stepsPerEpoch),
   patience: Math.max(6, Math.ceil(epochs / 3)),
-  tolerance: isVerySparse(histories) ? SPARSE_TOLERANCE : 0,
+  tolerance: isSparse(histories) ? SPARSE_TOLERANCE : 0,
 });
