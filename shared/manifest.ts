@@ -150,7 +150,7 @@ const ManifestObject = z.object({
   recent_choices: Descriptor.optional(),
   /** For lists of items that are chosen together (shared/together.ts). Absent without baskets; older readers ignore it. */
   together: Descriptor.optional(),
-  /** After how long items are chosen again (shared/repeat-intervals.ts). Absent without repetitions; older readers ignore it. */
+  /** How items are chosen again (shared/repeat-intervals.ts). Absent without repetitions; older readers ignore it. */
   repeat_intervals: Descriptor.optional(),
   /** Scores of a few items without the graph (shared/score-recipe.ts). Absent where they have no such form; older readers ignore it. */
   score_recipe: Descriptor.optional(),

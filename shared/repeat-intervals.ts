@@ -1,32 +1,54 @@
 /**
- * After how long users choose the same item again, for lists of what they may want again (rank/chosen-again.ts).
+ * How users choose the same item again, for lists of what they may want again (rank/chosen-again.ts): after how long, how likely, and what
+ * tells that they will.
  *
- *     items   u32 [n]   item indices, rising: the items of which a repetition was seen
+ *     items   u32 [n]   item indices, rising: items that a user could have chosen again at a later visit
  *     days    f32 [n]   the item's interval, drawn towards the usual one where few repetitions were seen
+ *     rates   f32 [n]   the item's repeat rate, in (0, 1], drawn likewise: of the visits of users who had chosen it before, the part that
+ *                       chose it again
  *
- * `usual_days` is the interval of all other items. The file is absent where the data have too few repetitions.
+ * `usual_days` and `usual_rate` are those of all other items. `weights` are those of the features in rank/repeat-features.ts, in their
+ * order. Files of earlier releases have neither rates nor weights. The file is absent where the data have too few repetitions.
  */
 import * as z from "zod";
 import { FormatError } from "./assert.ts";
 import { countBelowIn } from "./binary-search.ts";
-import { arrayOf, decodeContainer, encodeContainer } from "./container.ts";
+import { arrayOf, type Container, decodeContainer, encodeContainer } from "./container.ts";
 import type { ItemIndex } from "./ids.ts";
 
-export type IntervalTable = {
-  readonly itemCount: number;
+/** The number of features of an item in a history, and so of weights. */
+export const REPEAT_FEATURES = 5;
+
+export type ItemRepeats = {
   readonly usualDays: number;
+  readonly usualRate: number;
   readonly items: Uint32Array;
   readonly days: Float32Array;
+  readonly rates: Float32Array;
+};
+export type RepeatTable = ItemRepeats & { readonly itemCount: number; readonly weights: readonly number[] };
+
+/** The interval, in days, and the repeat rate of each item. */
+export type RepeatsOf = { daysOf(item: ItemIndex): number; rateOf(item: ItemIndex): number };
+
+export type RepeatIntervals = RepeatsOf & {
+  readonly itemCount: number;
+  /** Undefined for a file of an earlier release, in which the rate of every item is 1. */
+  readonly weights: readonly number[] | undefined;
 };
 
-export type RepeatIntervals = { readonly itemCount: number; daysOf(item: ItemIndex): number };
-
 const KIND = "repeat-intervals";
-const Metadata = z.object({ item_count: z.int().nonnegative(), usual_days: z.number().positive() });
+const Metadata = z.object({
+  item_count: z.int().nonnegative(),
+  usual_days: z.number().positive(),
+  usual_rate: z.number().positive().max(1).optional(),
+  weights: z.array(z.number()).length(REPEAT_FEATURES).optional(),
+});
 
-export function encodeRepeatIntervals({ itemCount, usualDays, items, days }: IntervalTable): Uint8Array {
-  const metadata = Metadata.parse({ item_count: itemCount, usual_days: usualDays });
-  return encodeContainer({ kind: KIND, metadata, arrays: { items, days } });
+export function encodeRepeatIntervals(table: RepeatTable): Uint8Array {
+  const { itemCount, usualDays, usualRate, weights, items, days, rates } = table;
+  const numbers = { item_count: itemCount, usual_days: usualDays, usual_rate: usualRate, weights };
+  return encodeContainer({ kind: KIND, metadata: Metadata.parse(numbers), arrays: { items, days, rates } });
 }
 
 /** Throws FormatError. */
@@ -38,11 +60,25 @@ export function decodeRepeatIntervals(bytes: Uint8Array): RepeatIntervals {
   const areRising = items.every((item, i) => item < itemCount && (i === 0 || item > items[i - 1]!));
   if (!areRising || !days.every((value) => value > 0 && Number.isFinite(value)))
     throw new FormatError(`${KIND}: expected items that rise below ${itemCount}, with intervals above 0`);
-  return {
-    itemCount,
-    daysOf(item) {
-      const at = countBelowIn(items.length, (i) => items[i]! < item);
-      return items[at] === item ? days[at]! : usualDays;
-    },
+  const { usualRate, rates, weights } = ratesOf(container, items.length);
+  return { itemCount, weights, ...repeatsOf({ usualDays, usualRate, items, days, rates }) };
+}
+
+function ratesOf({ metadata, ...container }: Container<z.infer<typeof Metadata>>, length: number) {
+  const { usual_rate: usualRate, weights } = metadata;
+  const isOfBefore = usualRate === undefined && weights === undefined && !container.arrays.has("rates");
+  if (isOfBefore) return { usualRate: 1, rates: new Float32Array(length).fill(1), weights };
+  const rates = arrayOf({ ...container, metadata }, "rates", { dtypes: ["f32"], length });
+  if (usualRate === undefined || weights === undefined || !rates.every((rate) => rate > 0 && rate <= 1))
+    throw new FormatError(`${KIND}: expected a usual rate, weights, and rates above 0 up to 1`);
+  return { usualRate, rates, weights };
+}
+
+/** Looks an item up in a table. */
+export function repeatsOf({ usualDays, usualRate, items, days, rates }: ItemRepeats): RepeatsOf {
+  const valueIn = (values: Float32Array, usual: number) => (item: ItemIndex) => {
+    const at = countBelowIn(items.length, (i) => items[i]! < item);
+    return items[at] === item ? values[at]! : usual;
   };
+  return { daysOf: valueIn(days, usualDays), rateOf: valueIn(rates, usualRate) };
 }

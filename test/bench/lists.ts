@@ -4,33 +4,31 @@
  * - trending: MovieLens-1M, users with real times. Every two days, 20 items by `strategy: trending` and by choices of the last 48 hours;
  *   the figure is the part of them whose share of choices in the next 48 hours is at least 1.5 times that of the 28 days before.
  * - together: retailrocket. One item of a test session is left out; the figure is how often it is among 20 that go with the others.
- * - again: retailrocket's test sessions with their real times, intervals learnt on the first half and judged on the second: how often the
- *   item that is chosen again stands first, and among the first three.
+ * - again: what is chosen again, in retailrocket's sessions or in given files of orders (again.ts).
  *
  *     --part=trending   or together, or again; all by default
  *     --every=5         every fifth left-out item
+ *     --part=again --train=FILE --test=FILE   orders: each user's first visit of the test file follows those of the train file
  */
 import { join } from "node:path";
 import type { ItemId, ItemIndex } from "../../shared/ids.ts";
 import { stringAt } from "../../shared/packed-strings.ts";
-import { chosenAgain } from "../../shared/rank/chosen-again.ts";
 import { trendingScores } from "../../shared/rank/trending.ts";
 import { rank } from "../../shared/rank.ts";
-import { decodeRepeatIntervals, encodeRepeatIntervals } from "../../shared/repeat-intervals.ts";
 import { decodeSimilarity } from "../../shared/similarity.ts";
 import type { History, Snapshot } from "../../shared/snapshot.ts";
 import { decodeTogether, encodeTogether } from "../../shared/together.ts";
-import { readFiles } from "../../trainer/choose/files/read-files.ts";
+import { type FilesToRead, readFiles } from "../../trainer/choose/files/read-files.ts";
 import { METHODS } from "../../trainer/learn/methods.ts";
 import { seededRandom } from "../../trainer/learn/numerics/seeded-random.ts";
 import { openScorer } from "../../trainer/learn/scoring/onnx-scorer.ts";
 import { countRecentChoices } from "../../trainer/learn/statistics/recent-choices.ts";
-import { repeatIntervals } from "../../trainer/learn/statistics/repeat-intervals.ts";
 import { basketsOf, itemsTogether } from "../../trainer/publish/items-together.ts";
 import { measureSimilarity } from "../../trainer/publish/measure-similarity.ts";
 import type { Interactions } from "../../trainer/read/dataset/dataset.ts";
 import { rowsWhere } from "../../trainer/read/dataset/split.ts";
 import { missingRealData, readRealData, realDataFolder } from "../fixtures/real-data.ts";
+import { againInOrders, againInSessions } from "./again.ts";
 import { type Bench, compared, type Figure } from "./bench.ts";
 import { BUDGET, benchContext } from "./quality-judge.ts";
 
@@ -42,6 +40,9 @@ const WALK = "session_walk";
 
 export const lists: Bench = async ({ say, flags }) => {
   const part = flags.get("part");
+  const [train, test] = [flags.get("train"), flags.get("test")];
+  if (part === "again" && train && test) return againInOrders(await readOrders({ train, test }));
+  const again = async () => againInSessions((await sessions()).test);
   const parts = { trending, together: () => together(Number(flags.get("every") ?? 5)), again };
   const figures: Figure[] = [];
   for (const [name, measure] of Object.entries(parts)) {
@@ -95,10 +96,11 @@ async function trending(): Promise<Figure[]> {
 
 async function sessions() {
   const folder = realDataFolder("retailrocket");
-  const files = { train: join(folder, "train.csv.gz"), test: join(folder, "test.csv.gz"), areSessions: true };
-  const { signal } = new AbortController();
-  return readFiles({ ...files, users: undefined, items: undefined, columns: {} }, signal);
+  return readOrders({ train: join(folder, "train.csv.gz"), test: join(folder, "test.csv.gz"), areSessions: true });
 }
+
+const readOrders = (files: Pick<FilesToRead, "train" | "test" | "areSessions">) =>
+  readFiles({ ...files, columns: {} }, new AbortController().signal);
 
 async function together(every: number): Promise<Figure[]> {
   const { train, test } = await sessions();
@@ -171,61 +173,4 @@ function byCounts(basket: readonly number[], rows: ReturnType<typeof countsOfPai
     .sort(([a, ofA], [b, ofB]) => ofB - ofA || a - b)
     .slice(0, LIST)
     .map(([item]) => item);
-}
-
-type Choice = { readonly item: number; readonly time: number };
-
-async function again(): Promise<Figure[]> {
-  const { test } = await sessions();
-  const all = Array.from({ length: test.userCount }, (_, session): Choice[] => {
-    const rows = Array.from(test.items.subarray(test.userStart[session], test.userStart[session + 1]));
-    return rows.map((item, i) => ({ item, time: test.times[test.userStart[session]! + i]! }));
-  });
-  const histories = all.filter(({ length }) => length > 0).sort((a, b) => a[0]!.time - b[0]!.time);
-  const half = histories.length >> 1;
-  const learnt = interactionsOf(histories.slice(0, half), test.itemCount);
-  const intervals = decodeRepeatIntervals(encodeRepeatIntervals(repeatIntervals(learnt)!));
-  const rules: Readonly<Record<string, (past: readonly Choice[], now: number) => readonly number[]>> = {
-    own: (past, now) => {
-      const agesDays = past.map(({ time }) => (now - time) / DAY);
-      const { scores, chosen } = chosenAgain(
-        { items: past.map(({ item }) => item as ItemIndex), agesDays },
-        test.itemCount,
-        intervals,
-      );
-      return chosen.sort((a, b) => scores[b]! - scores[a]!);
-    },
-    recent: (past) => [...new Set(past.map(({ item }) => item).toReversed())],
-    frequent: (past) => {
-      const latest = [...new Set(past.map(({ item }) => item).toReversed())];
-      const times = (item: number) => past.filter((one) => one.item === item).length;
-      return latest.sort((a, b) => times(b) - times(a)); // stable: equally often, the latest first
-    },
-  };
-  const ranks: Record<string, number[]> = { own: [], recent: [], frequent: [] };
-  for (const history of histories.slice(half)) {
-    for (const [at, { item, time }] of history.entries()) {
-      const past = history.slice(0, at);
-      const distinct = new Set(past.map((one) => one.item));
-      if (distinct.size < 2 || !distinct.has(item)) continue;
-      for (const [name, listOf] of Object.entries(rules)) ranks[name]!.push(listOf(past, time).indexOf(item));
-    }
-  }
-  const hits = (name: string, k: number) => meanOf(ranks[name]!.map((rank) => Number(rank < k)));
-  return [1, 3].flatMap((k) => [
-    compared(`lists.again.hit@${k}, against most recent first`, "share", hits("own", k), hits("recent", k)),
-    compared(`lists.again.hit@${k}, against most frequent first`, "share", hits("own", k), hits("frequent", k)),
-  ]);
-}
-
-function interactionsOf(histories: readonly (readonly Choice[])[], itemCount: number): Interactions {
-  const rows = histories.flat();
-  const userStart = new Uint32Array(histories.length + 1);
-  for (const [user, history] of histories.entries()) userStart[user + 1] = userStart[user]! + history.length;
-  return {
-    ...{ userCount: histories.length, itemCount, userStart, ratings: null },
-    items: Int32Array.from(rows, ({ item }) => item),
-    times: Uint32Array.from(rows, ({ time }) => time),
-    positive: new Uint8Array(rows.length).fill(1),
-  };
 }

@@ -2,6 +2,7 @@
  * The additions of format 2: user values, their codes in records, statistics for similar items, and counts of interactions and of recent
  * choices, and what is chosen together. Their frozen bytes are in format-2/.
  */
+import { encodeContainer } from "../../shared/container.ts";
 import { encodeItemCounts } from "../../shared/item-counts.ts";
 import { type Descriptor, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
 import { type ChoiceCounts, encodeRecentChoices } from "../../shared/recent-choices.ts";
@@ -38,6 +39,12 @@ export const INTERVALS = {
   ...{ itemCount: ITEM_COUNT, usualDays: 30 },
   items: Uint32Array.of(1, 4),
   days: Float32Array.of(7.5, 0.25),
+};
+export const REPEATS = {
+  ...INTERVALS,
+  usualRate: 0.0625,
+  rates: Float32Array.of(0.5, 0.125),
+  weights: [0.875, 0.25, 0.125, -0.0625, 0.5],
 };
 export const TOGETHER = {
   itemCount: ITEM_COUNT,
@@ -79,6 +86,13 @@ export async function format2Files(): Promise<ReadonlyMap<string, Uint8Array>> {
     ["item-counts.bin", encodeItemCounts(COUNTS.interactions, COUNTS.positives)],
     ["recent-choices.bin", encodeRecentChoices(CHOICES)],
     ["together.bin", encodeTogether(TOGETHER)],
-    ["repeat-intervals.bin", encodeRepeatIntervals(INTERVALS)],
+    ["repeat-intervals.bin", intervalsAlone(INTERVALS)],
+    ["repeat-intervals-weighted.bin", encodeRepeatIntervals(REPEATS)],
   ]);
+}
+
+/** A file of repeat intervals as it was written before it had rates and weights. */
+function intervalsAlone({ itemCount, usualDays, items, days }: typeof INTERVALS): Uint8Array {
+  const metadata = { item_count: itemCount, usual_days: usualDays };
+  return encodeContainer({ kind: "repeat-intervals", metadata, arrays: { items, days } });
 }

@@ -1,54 +1,106 @@
-import type { IntervalTable } from "../../../shared/repeat-intervals.ts";
+import { type ItemRepeats, type RepeatTable, repeatsOf } from "../../../shared/repeat-intervals.ts";
 import type { Interactions } from "../../read/dataset/dataset.ts";
+import { casesIn, heldOutVisits } from "./repeat-cases.ts";
+import { fitRepeatWeights } from "./repeat-weights.ts";
 
 /** With fewer repetitions in all, there is no interval that is worth anything. */
 const REPETITIONS_MIN = 100;
-/** The usual interval counts as so many repetitions of each item. */
+/** The usual interval counts as so many repetitions of each item, and the usual rate as so many later visits. */
 const SHRINKAGE = 5;
 const ITEMS_MAX = 100_000;
 const DAY_SECONDS = 86_400;
 
 /**
- * The geometric mean of the times between a user's positive interactions with the same item, one after the other. Undefined if there are
- * too few of them.
+ * Intervals and repeat rates of items, and the weights of a history's features that predict best what is chosen again. Undefined if there
+ * are too few repetitions.
+ *
+ * Weights are learnt from visits of some users with statistics of what came before these visits, so that no rate knows what is to be
+ * predicted. Without enough of them, the weights are those that are usual.
  */
-export function repeatIntervals({
-  itemCount,
-  userCount,
-  userStart,
-  items,
-  times,
-  positive,
-}: Interactions): IntervalTable | undefined {
-  const sums = new Map<number, { count: number; logarithms: number }>(); // by item
+export function repeatIntervals(data: Interactions): RepeatTable | undefined {
+  const repeats = itemRepeats(data);
+  if (!repeats) return undefined;
+  const heldOut = heldOutVisits(data);
+  const startOf = new Map(heldOut.map(({ user, before }) => [user, before]));
+  const before = itemRepeats(data, (user) => startOf.get(user) ?? data.userStart[user + 1]!);
+  const cases = before ? casesIn(data, heldOut, repeatsOf(before)) : [];
+  return { itemCount: data.itemCount, ...repeats, weights: fitRepeatWeights(cases) };
+}
+
+/**
+ * By item, the geometric mean of the times from one visit of a user with the item to the next one, and how many of the visits after a
+ * user's first choice of the item have it again. A visit is all positive rows of a user at one time.
+ *
+ * @param endOf The row at which a user's rows end that count.
+ */
+function itemRepeats(
+  data: Interactions,
+  endOf = (user: number): number => data.userStart[user + 1]!,
+): ItemRepeats | undefined {
+  const { itemCount, userCount, userStart, items, times, positive } = data;
+  const [repetitions, exposures] = [new Uint32Array(itemCount), new Uint32Array(itemCount)];
+  const logarithms = new Float64Array(itemCount); // the sum over repetitions of ln seconds
   const lastUser = new Int32Array(itemCount).fill(-1);
-  const lastTime = new Float64Array(itemCount);
-  let [count, logarithms] = [0, 0];
+  const lastTime = new Uint32Array(itemCount);
   for (let user = 0; user < userCount; user++) {
-    for (let row = userStart[user]!; row < userStart[user + 1]!; row++) {
+    const end = endOf(user);
+    let later = visitCount(data, userStart[user]!, end);
+    let visitTime = -1;
+    for (let row = userStart[user]!; row < end; row++) {
       if (!positive[row]) continue;
-      const item = items[row]!;
-      if (lastUser[item] === user) {
-        const logarithm = Math.log(Math.max(1, times[row]! - lastTime[item]!));
-        const own = sums.get(item) ?? { count: 0, logarithms: 0 };
-        sums.set(item, { count: own.count + 1, logarithms: own.logarithms + logarithm });
-        count++;
-        logarithms += logarithm;
+      const [item, time] = [items[row]!, times[row]!];
+      if (time !== visitTime) later--;
+      visitTime = time;
+      if (lastUser[item] !== user) exposures[item]! += later;
+      else if (lastTime[item] !== time) {
+        repetitions[item]!++;
+        logarithms[item]! += Math.log(time - lastTime[item]!);
       }
       lastUser[item] = user;
-      lastTime[item] = times[row]!;
+      lastTime[item] = time;
     }
   }
+  return shrunk({ repetitions, exposures, logarithms });
+}
+
+function visitCount({ times, positive }: Interactions, start: number, end: number): number {
+  let [count, visitTime] = [0, -1];
+  for (let row = start; row < end; row++) {
+    if (!positive[row] || times[row] === visitTime) continue;
+    visitTime = times[row]!;
+    count++;
+  }
+  return count;
+}
+
+type Sums = {
+  readonly repetitions: Uint32Array;
+  readonly exposures: Uint32Array;
+  readonly logarithms: Float64Array;
+};
+
+function shrunk({ repetitions, exposures, logarithms }: Sums): ItemRepeats | undefined {
+  const count = sumOf(repetitions);
   if (count < REPETITIONS_MIN) return undefined;
-  const usual = logarithms / count;
-  const listed = [...sums].sort(([a, ofA], [b, ofB]) => ofB.count - ofA.count || a - b).slice(0, ITEMS_MAX);
-  listed.sort(([a], [b]) => a - b);
-  const shrunk = ([, own]: (typeof listed)[number]) =>
-    Math.exp((own.logarithms + SHRINKAGE * usual) / (own.count + SHRINKAGE)) / DAY_SECONDS;
+  const usualLog = sumOf(logarithms) / count;
+  const usualRate = count / sumOf(exposures);
+  const exposed = Array.from(exposures.keys()).filter((item) => exposures[item]! > 0);
+  const most = exposed.sort((a, b) => exposures[b]! - exposures[a]! || a - b).slice(0, ITEMS_MAX);
+  const items = Uint32Array.from(most).sort();
+  const daysOf = (item: number) =>
+    Math.exp((logarithms[item]! + SHRINKAGE * usualLog) / (repetitions[item]! + SHRINKAGE)) / DAY_SECONDS;
+  const rateOf = (item: number) => (repetitions[item]! + SHRINKAGE * usualRate) / (exposures[item]! + SHRINKAGE);
   return {
-    itemCount,
-    usualDays: Math.exp(usual) / DAY_SECONDS,
-    items: Uint32Array.from(listed, ([item]) => item),
-    days: Float32Array.from(listed, shrunk),
+    usualDays: Math.exp(usualLog) / DAY_SECONDS,
+    usualRate,
+    items,
+    days: Float32Array.from(items, daysOf),
+    rates: Float32Array.from(items, rateOf),
   };
 }
+
+const sumOf = (values: Uint32Array | Float64Array): number => {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return sum;
+};
