@@ -12,6 +12,7 @@ import {
 } from "../../read/dataset/split.ts";
 import { casesOfSessions, casesOfSplit, type EvaluationCases } from "../evaluate/evaluation-cases.ts";
 import { depthFor, liveChoices, newestChoices } from "./newest-choices.ts";
+import { comeInOrders } from "./orders.ts";
 
 /**
  * The prediction task. `service`: later choices from earlier ones, as in production. `live`: the same, where each choice is predicted from
@@ -51,7 +52,7 @@ const HELD_OUT_FRACTION = 0.1;
 /** Plans how to split a dataset into a training part and cases. */
 export function planSplit(data: Interactions, { protocol, seed, includeSeen }: SplitOptions): SplitPlan {
   if (protocol === "service" || protocol === "live") return planServiceSplit(data, protocol, includeSeen);
-  if (protocol === "next-item") return newestHeldOut("The newest item of each user is held out.", includeSeen);
+  if (protocol === "next-item") return newestHeldOut("The newest choice of each user is held out.", includeSeen);
   if (protocol === "sessions") return sessionsHeldOut(data, seed, { repeats: includeSeen });
   return (all) => {
     const split = setSplit(all, HELD_OUT_FRACTION, seededRandom(seed, 11));
@@ -88,7 +89,7 @@ function planServiceSplit(data: Interactions, protocol: "service" | "live", incl
   return (all) => ({
     ...kind,
     reason: more,
-    ...liveChoices(all, { instantSeconds: best.instant, includeSeen }),
+    ...liveChoices(all, { instantSeconds: best.instant, includeSeen, inOrders: comeInOrders(all) }),
   });
 }
 
@@ -126,11 +127,13 @@ function warmUsers(data: Interactions, instant: number): number {
 
 function newestHeldOut(reason: string, includeSeen: boolean): SplitPlan {
   return (all) => {
-    const depth = depthFor(all);
-    if (depth > 1) {
-      const more = `${reason} Users are few, so up to ${depth} choices of each are held out, one after the other.`;
+    const [depth, inOrders] = [depthFor(all), comeInOrders(all)];
+    if (depth > 1 || inOrders) {
+      const few = ` Users are few, so up to ${depth} choices of each are held out, one after the other.`;
+      const orders = " Several items have one time, so that a choice is a whole order.";
+      const more = `${reason}${depth > 1 ? few : ""}${inOrders ? orders : ""}`;
       const kind = { kind: "leave-last-out" as const, reason: more, instantSeconds: null };
-      return { ...kind, ...newestChoices(all, { depth, includeSeen }) };
+      return { ...kind, ...newestChoices(all, { depth, includeSeen, inOrders }) };
     }
     const { refit, test } = leaveLastOut(all);
     return fromSplit(

@@ -11,6 +11,8 @@ const DEPTH_MAX = 5;
 /** At most one of this many choices of a user is held out. */
 const CHOICES_PER_HELD_OUT = 4;
 const POSITIVES_MIN = 3;
+/** A user's last order needs one before it. */
+const ORDERS_MIN = 2;
 
 /** How many of each user's newest positive interactions to hold out, 1 to 5: more when there are few users. */
 export function depthFor(all: Interactions): number {
@@ -19,35 +21,33 @@ export function depthFor(all: Interactions): number {
   return users < USERS_MIN ? 1 : Math.min(DEPTH_MAX, Math.ceil(CASES_WANTED / users));
 }
 
+export type ChoiceOptions = {
+  readonly includeSeen: boolean;
+  /** Whether a choice is an order: all positive interactions of a user at one time (orders.ts). */
+  readonly inOrders?: boolean;
+};
+
 /**
- * Holds out each user's newest positive interactions, up to `depth`, with a case for each of them. The history of a case is everything
+ * Holds out each user's newest choices, up to `depth`, with a case for each of them. The history of a case is everything
  * right before it, so it may be newer than the training part: a served model also gets the history of the moment of the request.
  */
 export function newestChoices(
   all: Interactions,
-  { depth, includeSeen }: { readonly depth: number; readonly includeSeen: boolean },
+  { depth, ...options }: ChoiceOptions & { readonly depth: number },
 ): { readonly train: Interactions; readonly cases: EvaluationCases } {
+  const least = options.inOrders ? ORDERS_MIN : POSITIVES_MIN;
   const ends = all.userStart.slice(1);
-  const userOfCase: number[] = [];
-  const rowOfCase: number[] = [];
+  const held = noChoices();
   for (let user = 0; user < all.userCount; user++) {
-    const positives = positivesOf(all, user);
-    const held =
-      positives.length < POSITIVES_MIN ? 0 : Math.min(depth, Math.ceil(positives.length / CHOICES_PER_HELD_OUT));
-    if (held === 0) continue;
-    ends[user] = positives.at(-held)!;
-    for (const row of positives.slice(-held)) {
-      if (!includeSeen && all.items.subarray(all.userStart[user], row).includes(all.items[row]!)) continue;
-      userOfCase.push(user);
-      rowOfCase.push(row);
-    }
+    const choices = choicesOf(all, user, options);
+    const count = choices.length < least ? 0 : Math.min(depth, Math.ceil(choices.length / CHOICES_PER_HELD_OUT));
+    if (count === 0) continue;
+    ends[user] = choices.at(-count)!.start;
+    for (const choice of choices.slice(-count)) if (choice.isNew) addChoice(held, user, choice);
   }
   const isTrain = new Uint8Array(all.items.length);
   for (let user = 0; user < all.userCount; user++) isTrain.fill(1, all.userStart[user], ends[user]);
-  return {
-    train: rowsWhere(all, (row) => isTrain[row] === 1),
-    cases: casesRightBefore(all, { userOfCase, rowOfCase }),
-  };
+  return { train: rowsWhere(all, (row) => isTrain[row] === 1), cases: casesRightBefore(all, held, options) };
 }
 
 /** With more choices of one user, the lists would say more about few users. */
@@ -59,64 +59,97 @@ const CHOICES_PER_USER = 5;
  */
 export function liveChoices(
   all: Interactions,
-  { instantSeconds, includeSeen }: { readonly instantSeconds: number; readonly includeSeen: boolean },
+  { instantSeconds, ...options }: ChoiceOptions & { readonly instantSeconds: number },
 ): { readonly train: Interactions; readonly cases: EvaluationCases } {
-  const userOfCase: number[] = [];
-  const rowOfCase: number[] = [];
+  const held = noChoices();
   for (let user = 0; user < all.userCount; user++) {
-    const later = newRowsFrom(all, user, { instantSeconds, includeSeen });
+    const [first, end] = [all.userStart[user]!, all.userStart[user + 1]!];
+    if (first === end || all.times[end - 1]! < instantSeconds) continue;
+    const choices = choicesOf(all, user, options);
+    const later = choices.filter(({ start, isNew }) => isNew && all.times[start]! >= instantSeconds);
     const count = Math.min(CHOICES_PER_USER, later.length);
-    for (let i = 0; i < count; i++) {
-      userOfCase.push(user);
-      rowOfCase.push(later[Math.floor((i * later.length) / count)]!); // evenly spread
-    }
+    for (let i = 0; i < count; i++) addChoice(held, user, later[Math.floor((i * later.length) / count)]!); // evenly spread
   }
   const train = rowsWhere(all, (row) => all.times[row]! < instantSeconds);
-  return { train, cases: casesRightBefore(all, { userOfCase, rowOfCase }) };
+  return { train, cases: casesRightBefore(all, held, options) };
 }
 
-/** Rows of the positive interactions of a user from an instant on, without repeated items unless these may be shown again. */
-function newRowsFrom(
-  { itemCount, listedCount, userStart, items, times, positive }: Interactions,
-  user: number,
-  { instantSeconds, includeSeen }: { readonly instantSeconds: number; readonly includeSeen: boolean },
-): number[] {
-  const [first, end] = [userStart[user]!, userStart[user + 1]!];
-  if (first === end || times[end - 1]! < instantSeconds) return [];
-  const rows: number[] = [];
-  const seen = new Set<number>();
-  for (let row = first; row < end; row++) {
-    const isListed = items[row]! < (listedCount ?? itemCount);
-    if (isListed && positive[row] && times[row]! >= instantSeconds && (includeSeen || !seen.has(items[row]!)))
-      rows.push(row);
-    seen.add(items[row]!);
+/** The rows from `start` up to `end`: one positive interaction, or an order. */
+type Choice = {
+  readonly start: number;
+  end: number;
+  /** Whether it has an item that a list right before it could show. */
+  isNew: boolean;
+};
+
+/** A user's choices, the oldest first. */
+function choicesOf(all: Interactions, user: number, { includeSeen, inOrders }: ChoiceOptions): Choice[] {
+  const { items, times, positive } = all;
+  const listedCount = listedCountOf(all);
+  const choices: Choice[] = [];
+  const seen = new Set<number>(); // before the choice
+  let seenUpTo = all.userStart[user]!;
+  for (let row = all.userStart[user]!; row < all.userStart[user + 1]!; row++) {
+    if (!positive[row]) continue;
+    const last = choices.at(-1);
+    const isOfLast = inOrders && last && times[last.start] === times[row];
+    const choice = isOfLast ? last : { start: row, end: row, isNew: false };
+    if (!isOfLast) choices.push(choice);
+    for (; seenUpTo < choice.start; seenUpTo++) seen.add(items[seenUpTo]!);
+    choice.end = row + 1;
+    choice.isNew ||= items[row]! < listedCount && (includeSeen || !seen.has(items[row]!));
   }
-  return rows;
+  return choices;
 }
 
-type Choices = { readonly userOfCase: readonly number[]; readonly rowOfCase: readonly number[] };
+const listedCountOf = ({ listedCount, itemCount }: Interactions) => listedCount ?? itemCount;
 
-/** A case for each of these rows, with everything that its user did before. */
-function casesRightBefore(all: Interactions, { userOfCase, rowOfCase }: Choices): EvaluationCases {
+/** Choices of users, as columns. */
+type Choices = { readonly users: number[]; readonly starts: number[]; readonly ends: number[] };
+
+const noChoices = (): Choices => ({ users: [], starts: [], ends: [] });
+
+function addChoice({ users, starts, ends }: Choices, user: number, { start, end }: Choice): void {
+  users.push(user);
+  starts.push(start);
+  ends.push(end);
+}
+
+/** A case for each of these choices, with everything that its user did before. */
+function casesRightBefore(
+  all: Interactions,
+  { users, starts, ends }: Choices,
+  { includeSeen }: ChoiceOptions,
+): EvaluationCases {
+  const { userStart, items, times, positive } = all;
   const caseAt = (at: number) => {
-    const [first, row] = [all.userStart[userOfCase[at]!]!, rowOfCase[at]!];
-    const known = positivesOf(all, userOfCase[at]!).filter((own) => own < row);
+    const [first, start, end] = [userStart[users[at]!]!, starts[at]!, ends[at]!];
+    const known = positivesOf(all, users[at]!).filter((own) => own < start);
+    const seen = new Set(items.subarray(first, start) as Iterable<number> as Iterable<ItemIndex>);
+    const relevant = new Set<ItemIndex>();
+    for (let row = start; row < end; row++) {
+      const item = items[row]! as ItemIndex;
+      if (positive[row] && item < listedCountOf(all) && (includeSeen || !seen.has(item))) relevant.add(item);
+    }
     return {
-      items: known.map((own) => all.items[own] as ItemIndex),
-      times: known.map((own) => all.times[own]!),
-      seen: new Set(all.items.subarray(first, row) as Iterable<number> as Iterable<ItemIndex>),
-      relevant: [all.items[row] as ItemIndex],
-      nowSeconds: all.times[row]!,
+      items: known.map((own) => items[own] as ItemIndex),
+      times: known.map((own) => times[own]!),
+      seen,
+      relevant: [...relevant],
+      nowSeconds: times[start]!,
     };
   };
   return {
-    count: rowOfCase.length,
+    count: users.length,
     itemCount: all.itemCount,
     ...(all.listedCount !== undefined && { listedCount: all.listedCount }),
     caseAt,
-    sizesAt: (at) => ({ known: caseAt(at).items.length, wanted: 1 }),
-    userAt: (at) => userOfCase[at],
-    ownerAt: (at) => userOfCase[at]!,
+    sizesAt: (at) => {
+      const { items: known, relevant } = caseAt(at);
+      return { known: known.length, wanted: relevant.length };
+    },
+    userAt: (at) => users[at],
+    ownerAt: (at) => users[at]!,
   };
 }
 

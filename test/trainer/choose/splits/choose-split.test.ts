@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Protocol, planSplit, splitFingerprint } from "../../../../trainer/choose/splits/choose-split.ts";
 import { reorderItems } from "../../../../trainer/read/dataset/reorder-items.ts";
+import { ordersOf } from "../../../fixtures/orders.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
 const shop = twoTastes({ users: 600, items: 40, perUser: 8 });
@@ -56,6 +57,29 @@ test("next-item: the newest of each user, and of few users more than one", () =>
   expect(split.train.items.length).toBe(600 * 6);
   const many = twoTastes({ users: 3000, items: 40, perUser: 8 });
   expect(planned(many, "next-item")(many).train.items.length).toBe(3000 * 7);
+});
+describe("data in orders", () => {
+  const data = ordersOf(Array.from({ length: 3000 }, () => [[0, 1], [2], [3, 4, 5]]));
+  const splitOf = (protocol: Protocol, orders = data) =>
+    planSplit(orders, { protocol, seed: 1, includeSeen: false })(orders);
+  test("next-item: the newest order of each user", () => {
+    const split = splitOf("next-item");
+    expect(split.reason).toBe(
+      "The newest choice of each user is held out. Several items have one time, so that a choice is a whole order.",
+    );
+    expect(split.train.items.length).toBe(3000 * 3);
+    expect(split.cases.caseAt(0).relevant).toEqual([3, 4, 5]);
+  });
+  test("live: each later order of a user", () => {
+    const times = data.times.map((time, row) => time + 100 * Math.floor(row / 6));
+    const { kind, cases } = splitOf("live", { ...data, times });
+    expect(kind).toBe("temporal");
+    const relevant = Array.from({ length: cases.count }, (_, at) => cases.caseAt(at).relevant);
+    expect(relevant.length).toBeGreaterThan(300);
+    expect(relevant.every((items) => [[0, 1], [2], [3, 4, 5]].some((order) => order.join() === items.join()))).toBe(
+      true,
+    );
+  });
 });
 test("set: a tenth of the interactions, by chance", () => {
   const split = planned(shop, "set")(shop);

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { depthFor, liveChoices, newestChoices } from "../../../../trainer/choose/splits/newest-choices.ts";
 import { trainingData } from "../../../fixtures/checkerboard.ts";
+import { ordersOf } from "../../../fixtures/orders.ts";
 
 const options = { depth: 2, includeSeen: false };
 
@@ -49,6 +50,66 @@ test("a target is in no training part, and never known before its own case", () 
       }
     }),
   ));
+
+describe("in orders", () => {
+  const all = ordersOf([
+    [
+      [0, 1],
+      [2, 3],
+      [1, 4, 5],
+    ],
+    [[6], [6]],
+    [[7, 8, 9, 1]],
+  ]);
+  const inOrders = { includeSeen: false, inOrders: true };
+  const asked = ({ count, caseAt }: ReturnType<typeof newestChoices>["cases"]) =>
+    Array.from({ length: count }, (_, at) => caseAt(at)).map(({ items, relevant }) => [items, relevant]);
+
+  test("a case is a whole order, with the orders before it as history", () => {
+    const { train, cases } = newestChoices(all, { ...inOrders, depth: 1 });
+    expect(asked(cases)).toEqual([
+      [
+        [0, 1, 2, 3],
+        [4, 5],
+      ],
+    ]);
+    expect([...cases.caseAt(0).seen]).toEqual([0, 1, 2, 3]);
+    expect(cases.sizesAt(0)).toEqual({ known: 4, wanted: 2 });
+    expect(cases.caseAt(0).nowSeconds).toBe(all.times[4]);
+    expect([...train.items]).toEqual([0, 1, 2, 3, 6, 7, 8, 9, 1]); // a single order has nothing before it
+  });
+  test("seen items are targets if they may be shown again", () => {
+    const { cases } = newestChoices(all, { ...inOrders, includeSeen: true, depth: 1 });
+    expect(asked(cases)).toEqual([
+      [
+        [0, 1, 2, 3],
+        [1, 4, 5],
+      ],
+      [[6], [6]],
+    ]);
+  });
+  test("from an instant on, an order is one choice", () => {
+    const { cases } = liveChoices(all, { ...inOrders, instantSeconds: all.times[2]! });
+    expect(asked(cases)).toEqual([
+      [
+        [0, 1],
+        [2, 3],
+      ],
+      [
+        [0, 1, 2, 3],
+        [4, 5],
+      ],
+    ]);
+  });
+  test("negative interactions and items in no list are no targets", () => {
+    const listed = { ...all, listedCount: 5, positive: all.positive.map((_, row) => Number(row !== 2)) };
+    const { cases } = liveChoices(listed, { ...inOrders, instantSeconds: all.times[2]! });
+    expect(asked(cases)).toEqual([
+      [[0, 1], [3]],
+      [[0, 1, 3], [4]],
+    ]);
+  });
+});
 
 test.each([
   [100, 1],
