@@ -5,6 +5,7 @@ import { unknownMethod } from "../learn/blends.ts";
 import type { Method, ServingBudget } from "../learn/model.ts";
 import { samplePositions, seededRandom } from "../learn/numerics/seeded-random.ts";
 import { countRecentChoices } from "../learn/statistics/recent-choices.ts";
+import { repeatedFraction } from "../learn/statistics/valued-histories.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
 import { codesOfUsers, type UserValueTable } from "../read/dataset/user-value-table.ts";
 import { dataForChoosing } from "./budget.ts";
@@ -280,11 +281,22 @@ function trialContext(input: SelectInput): TrialContext {
   return { ...limits, onTry, seed, progress, includeSeen, cutOffs: all };
 }
 
-function warningsOf({ live, methods }: SelectInput): string[] {
+/** From this part on, choices of items that were chosen before deserve a list of their own. */
+const REPEATED_MANY = 0.2;
+
+function warningsOf({ live, methods, dataset, includeSeen }: SelectInput): string[] {
+  const warnings: string[] = [];
   const unknown = live && unknownMethod(live, methods);
-  if (unknown === undefined) return [];
-  const whole = unknown === live!.method ? "" : `, a part of its ${live!.method},`;
-  return [
-    `The live version's method ${JSON.stringify(unknown)}${whole} is not known any more, so it was not compared.`,
-  ];
+  if (unknown !== undefined) {
+    const whole = unknown === live!.method ? "" : `, a part of its ${live!.method},`;
+    warnings.push(
+      `The live version's method ${JSON.stringify(unknown)}${whole} is not known any more, so it was not compared.`,
+    );
+  }
+  const repeated = includeSeen ? 0 : repeatedFraction(dataset);
+  if (repeated >= REPEATED_MANY) {
+    const part = `${Math.round(100 * repeated)} % of the choices are of items that the user had chosen before`;
+    warnings.push(`${part}. These lists leave them out, and lists with seen: "only" consist of them.`);
+  }
+  return warnings;
 }

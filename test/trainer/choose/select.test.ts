@@ -92,6 +92,21 @@ test("without tastes popularity stays, and the report has the reason", async () 
   expect(losers[0]!.reason).toContain("not reliably better than popularity");
 });
 
+test("a report says how many choices its lists leave out because they repeat", async () => {
+  const perUser = 10;
+  /** Each user's choices after the first so many are those again. */
+  const repeating = (first: number) => ({
+    ...shop,
+    items: shop.items.map((item, row) => (row % perUser < first ? item : shop.items[row - first]!)),
+  });
+  const warnings = async (changes: Partial<SelectInput>) => (await select(changes)).report.warnings.join();
+  expect(await warnings({ dataset: repeating(7) })).toContain(
+    "30 % of the choices are of items that the user had chosen",
+  );
+  expect(await warnings({ dataset: repeating(7), includeSeen: true })).toBe("");
+  expect(await warnings({ dataset: repeating(9) })).toBe("");
+});
+
 describe("small data", () => {
   const few = (users: number, perUser: number) => twoTastes({ users, items: 30, perUser, taste: 0.7 });
   test("50 interactions are ranked by popularity, with a warning", async () => {

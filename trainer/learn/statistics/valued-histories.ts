@@ -99,7 +99,7 @@ function rowValues({ ratings, positive, eventTypes }: Interactions, params: Valu
 }
 
 /** The fraction of positive interactions whose user has the same item more than once, without the first of them. */
-function repeatedFraction({ userCount, userStart, items, positive }: Interactions): number {
+export function repeatedFraction({ userCount, userStart, items, positive }: Interactions): number {
   let [count, repeated] = [0, 0];
   const own = new Set<number>();
   for (let user = 0; user < userCount && count < SAMPLE_MAX; user++) {
