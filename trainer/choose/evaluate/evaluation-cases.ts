@@ -48,7 +48,7 @@ export function historyOfCase(
   return historyOf(record, of.sessions ? items : [], { nowSeconds, historyMax });
 }
 
-const sizesBy = (caseAt: EvaluationCases["caseAt"]) => (at: number) => {
+export const sizesBy = (caseAt: EvaluationCases["caseAt"]) => (at: number) => {
   const { items, relevant } = caseAt(at);
   return { known: items.length, wanted: relevant.length };
 };
@@ -85,7 +85,7 @@ export function casesOfSplit(train: Interactions, targets: Targets, options: Cas
       times.push(train.times[i]!);
     }
     const seen = new Set(train.items.subarray(first, end) as Iterable<number> as Iterable<ItemIndex>);
-    const relevant = relevantOf(targets, user, { seen: options.includeSeen ? new Set() : seen, listedCount });
+    const relevant = relevantAmong(targetsOf(targets, user), { seen, listedCount, ...options });
     return {
       items,
       times,
@@ -155,20 +155,28 @@ function usersWithTargets(train: Interactions, targets: Targets, options: CaseOp
     const [first, end] = [train.userStart[user]!, train.userStart[user + 1]!];
     if (options.withHistoryOnly && !train.positive.subarray(first, end).includes(1)) continue;
     const seen = new Set<number>(options.includeSeen ? [] : train.items.subarray(first, end));
-    if (relevantOf(targets, user, { seen, listedCount: listedCountOf(train) }).length > 0) users.push(user);
+    const rules = { seen, listedCount: listedCountOf(train), ...options };
+    if (relevantAmong(targetsOf(targets, user), rules).length > 0) users.push(user);
   }
   return users;
 }
 
-const listedCountOf = ({ listedCount, itemCount }: Interactions) => listedCount ?? itemCount;
+export const listedCountOf = ({ listedCount, itemCount }: Interactions) => listedCount ?? itemCount;
 
-type MayBeRelevant = { readonly seen: ReadonlySet<number>; readonly listedCount: number };
+const targetsOf = ({ userStart, items }: Targets, user: number) => items.subarray(userStart[user], userStart[user + 1]);
 
-function relevantOf({ userStart, items }: Targets, user: number, { seen, listedCount }: MayBeRelevant): ItemIndex[] {
+type RelevanceRules = {
+  readonly seen: ReadonlySet<number>;
+  readonly includeSeen?: boolean;
+  readonly listedCount: number;
+};
+
+/** The distinct ones of these items that a list could show. */
+export function relevantAmong(
+  items: Iterable<number>,
+  { seen, includeSeen, listedCount }: RelevanceRules,
+): ItemIndex[] {
   const relevant = new Set<number>();
-  for (let at = userStart[user]!; at < userStart[user + 1]!; at++) {
-    const item = items[at]!;
-    if (item < listedCount && !seen.has(item)) relevant.add(item);
-  }
+  for (const item of items) if (item < listedCount && (includeSeen || !seen.has(item))) relevant.add(item);
   return [...relevant] as ItemIndex[];
 }

@@ -1,7 +1,7 @@
 import type { ItemIndex } from "../../../shared/ids.ts";
 import type { Interactions } from "../../read/dataset/dataset.ts";
 import { rowsWhere } from "../../read/dataset/split.ts";
-import type { EvaluationCases } from "../evaluate/evaluation-cases.ts";
+import { type EvaluationCases, listedCountOf, relevantAmong, sizesBy } from "../evaluate/evaluation-cases.ts";
 
 /** Cases that a split should have. With fewer users, several choices of each user are held out. */
 const CASES_WANTED = 3000;
@@ -102,8 +102,6 @@ function choicesOf(all: Interactions, user: number, { includeSeen, inOrders }: C
   return choices;
 }
 
-const listedCountOf = ({ listedCount, itemCount }: Interactions) => listedCount ?? itemCount;
-
 /** Choices of users, as columns. */
 type Choices = { readonly users: number[]; readonly starts: number[]; readonly ends: number[] };
 
@@ -121,21 +119,18 @@ function casesRightBefore(
   { users, starts, ends }: Choices,
   { includeSeen }: ChoiceOptions,
 ): EvaluationCases {
-  const { userStart, items, times, positive } = all;
+  const { userStart, items, times } = all;
   const caseAt = (at: number) => {
     const [first, start, end] = [userStart[users[at]!]!, starts[at]!, ends[at]!];
-    const known = positivesOf(all, users[at]!).filter((own) => own < start);
+    const positives = positivesOf(all, users[at]!);
+    const known = positives.filter((row) => row < start);
+    const chosen = positives.filter((row) => row >= start && row < end).map((row) => items[row]!);
     const seen = new Set(items.subarray(first, start) as Iterable<number> as Iterable<ItemIndex>);
-    const relevant = new Set<ItemIndex>();
-    for (let row = start; row < end; row++) {
-      const item = items[row]! as ItemIndex;
-      if (positive[row] && item < listedCountOf(all) && (includeSeen || !seen.has(item))) relevant.add(item);
-    }
     return {
-      items: known.map((own) => items[own] as ItemIndex),
-      times: known.map((own) => times[own]!),
+      items: known.map((row) => items[row] as ItemIndex),
+      times: known.map((row) => times[row]!),
       seen,
-      relevant: [...relevant],
+      relevant: relevantAmong(chosen, { seen, includeSeen, listedCount: listedCountOf(all) }),
       nowSeconds: times[start]!,
     };
   };
@@ -144,10 +139,7 @@ function casesRightBefore(
     itemCount: all.itemCount,
     ...(all.listedCount !== undefined && { listedCount: all.listedCount }),
     caseAt,
-    sizesAt: (at) => {
-      const { items: known, relevant } = caseAt(at);
-      return { known: known.length, wanted: relevant.length };
-    },
+    sizesAt: sizesBy(caseAt),
     userAt: (at) => users[at],
     ownerAt: (at) => users[at]!,
   };

@@ -9,8 +9,8 @@ import type { RepeatCase } from "./repeat-weights.ts";
 const VISITS_MAX = 3;
 /** Ten times as many rank half a percent better on one of two data sets of groceries, and could take 400 MB. */
 const CASES_MAX = 2000;
-/** So many users are looked at for cases, evenly spread, however many there are. */
-const USERS_MAX = 100_000;
+/** At most so many users, evenly spread, are looked at for cases. */
+const USERS_MAX = 20_000;
 /** Rows of a history, so that all cases take 40 MB at most. */
 const HISTORY_MAX = 500;
 const DAY_SECONDS = 86_400;

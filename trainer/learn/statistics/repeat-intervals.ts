@@ -84,9 +84,10 @@ function shrunk({ repetitions, exposures, logarithms }: Sums): ItemRepeats | und
   if (count < REPETITIONS_MIN) return undefined;
   const usualLog = sumOf(logarithms) / count;
   const usualRate = count / sumOf(exposures);
-  const exposed = Array.from(exposures.keys()).filter((item) => exposures[item]! > 0);
-  const most = exposed.sort((a, b) => exposures[b]! - exposures[a]! || a - b).slice(0, ITEMS_MAX);
-  const items = Uint32Array.from(most).sort();
+  const least = Math.max(1, exposures.toSorted().at(-ITEMS_MAX) ?? 0);
+  const items = Uint32Array.from(exposures.keys())
+    .filter((item) => exposures[item]! >= least)
+    .slice(0, ITEMS_MAX);
   const daysOf = (item: number) =>
     Math.exp((logarithms[item]! + SHRINKAGE * usualLog) / (repetitions[item]! + SHRINKAGE)) / DAY_SECONDS;
   const rateOf = (item: number) => (repetitions[item]! + SHRINKAGE * usualRate) / (exposures[item]! + SHRINKAGE);
