@@ -18,7 +18,7 @@ export type History = {
 
 /** The stored data of one user. */
 export type UserRecord = {
-  /** The newest positive interactions, at most the manifest's `history_max`; `times` in epoch seconds. */
+  /** The newest positive interactions, often more than the model reads; `times` in epoch seconds. */
   readonly items: readonly ItemIndex[];
   readonly times: readonly number[];
   /** Codes of the user's attribute values (shared/user-values.ts), rising; absent if there are none. */

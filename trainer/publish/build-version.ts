@@ -15,7 +15,7 @@ import {
 } from "../../shared/manifest.ts";
 import { leastMemoryBytes } from "../../shared/memory-cost.ts";
 import { encodeRecentChoices } from "../../shared/recent-choices.ts";
-import { encodeRepeatIntervals } from "../../shared/repeat-intervals.ts";
+import { encodeRepeatIntervals, type RepeatTable } from "../../shared/repeat-intervals.ts";
 import { encodeTogether } from "../../shared/together.ts";
 import type { ExportedModel } from "../learn/model.ts";
 import { openScorer } from "../learn/scoring/onnx-scorer.ts";
@@ -83,7 +83,9 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   });
   const { catalog, attributes } = itemFiles(dataset, input);
   const { golden, similarityFile } = await measureScores(input);
-  const users = await userFiles(input.users ?? historiesOf(dataset, dataset.userIds, userSalt(input)), input);
+  const repeats = repeatIntervals(dataset);
+  const histories = input.users ?? historiesOf(dataset, dataset.userIds, userSalt(input));
+  const users = await userFiles(histories, { ...input, historyMax: entriesOfRecords(input.historyMax, repeats) });
 
   const necessary = {
     format: input.userValues ? FORMAT_WITH_USER_VALUES : FORMAT,
@@ -135,8 +137,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   const memoryMb = input.memoryMbFree?.();
   const together = itemsTogether(dataset, { areSessions: input.sessions !== undefined, memoryMb });
   if (together) await addIfFits("together", encodeTogether(together), MEDIA_TYPES.together);
-  const intervals = repeatIntervals(dataset);
-  if (intervals) await addIfFits("repeat_intervals", encodeRepeatIntervals(intervals), MEDIA_TYPES.repeatIntervals);
+  if (repeats) await addIfFits("repeat_intervals", encodeRepeatIntervals(repeats), MEDIA_TYPES.repeatIntervals);
   const recipe = scoreRecipeFile(exported, dataset.itemCount, golden);
   if (recipe) await addIfFits("score_recipe", recipe, MEDIA_TYPES.scoreRecipe);
   return { version: await versionName(manifest), manifest, files: [...files.values()] };
@@ -172,6 +173,14 @@ function itemCountsOf({ itemCount, items, positive }: Dataset): Uint8Array {
   }
   return encodeItemCounts(interactions, positives);
 }
+
+/** Newest entries that a record has at least, whatever the model reads, since lists with `seen: only` consist of them. */
+const ENTRIES_LEAST = 100;
+/** The same where items are chosen again. What tells of it was learnt from as many (repeat-cases.ts). */
+const ENTRIES_LEAST_REPEATED = 500;
+
+const entriesOfRecords = (historyMax: number, repeats: RepeatTable | undefined) =>
+  Math.max(historyMax, repeats ? ENTRIES_LEAST_REPEATED : ENTRIES_LEAST);
 
 type UserFiles = {
   readonly pages: readonly VersionFile[];

@@ -34,14 +34,14 @@ const colours: Dataset["itemAttributes"] = [
 ];
 const dataset: Dataset = { ...twoTastes({ users: 40, items: 30, perUser: 8 }), itemAttributes: colours };
 
-async function inputOf(more: Partial<VersionInput> = {}): Promise<VersionInput> {
-  const fitted = await ease.fit(dataset, ease.grid(dataset)[0]!, fitContext());
+async function inputOf({ dataset: data = dataset, ...more }: Partial<VersionInput> = {}): Promise<VersionInput> {
+  const fitted = await ease.fit(data, ease.grid(data)[0]!, fitContext());
   return {
     customer: "acme",
     modelName: "films",
     itemIdColumn: "item_id",
     createdAtMs: Date.UTC(2026, 0, 2, 3, 4, 5, 6),
-    dataset,
+    dataset: data,
     exported: fitted.export({ weightBytesMax: 1e8 }),
     method: fitted.method,
     historyMax: fitted.historyMax,
@@ -110,6 +110,24 @@ test("the files say what the dataset says", async () => {
     expect([...record.items].sort()).toEqual([...seen].sort());
     for (const item of seen) expect(record.hasSeen(item as ItemIndex)).toBe(true);
   }
+});
+
+test("a record has a hundred entries if the model reads fewer, and 500 where items repeat", async () => {
+  const data = twoTastes({ users: 2, items: 300, perUser: 130 });
+  const repeating = { ...data, items: data.items.map((item) => item % 40) };
+  const entriesOf = async (more: Partial<VersionInput>) => {
+    const built = await buildVersion(await inputOf(more));
+    const { users } = built.manifest;
+    const { salt, find } = decodeUserDirectory(await fileOf(built, users!.directory.digest));
+    const hash = await userHash(salt, "user-1");
+    const { offset, length } = find(hash)!;
+    const page = (await fileOf(built, users!.pages[0]!.digest)).subarray(offset, offset + length);
+    expect(built.manifest.model.history_max).toBe(more.historyMax);
+    return decodeUserPage(page, hash, built.manifest.item_count)!.items.length;
+  };
+  expect(await entriesOf({ dataset: data, historyMax: 1 })).toBe(100);
+  expect(await entriesOf({ dataset: data, historyMax: 120 })).toBe(120);
+  expect(await entriesOf({ dataset: repeating, historyMax: 1 })).toBe(130);
 });
 
 test("an item's counts are those of the dataset", async () => {
