@@ -165,18 +165,16 @@ export const listedCountOf = ({ listedCount, itemCount }: Interactions) => liste
 
 const targetsOf = ({ userStart, items }: Targets, user: number) => items.subarray(userStart[user], userStart[user + 1]);
 
-type RelevanceRules = {
+export type RelevanceRules = {
   readonly seen: ReadonlySet<number>;
   readonly includeSeen?: boolean;
   readonly listedCount: number;
 };
 
+/** Whether a list could show an item, so that it can be relevant. */
+export const isShowable = (item: number, { seen, includeSeen, listedCount }: RelevanceRules): boolean =>
+  item < listedCount && (includeSeen || !seen.has(item));
+
 /** The distinct ones of these items that a list could show. */
-export function relevantAmong(
-  items: Iterable<number>,
-  { seen, includeSeen, listedCount }: RelevanceRules,
-): ItemIndex[] {
-  const relevant = new Set<number>();
-  for (const item of items) if (item < listedCount && (includeSeen || !seen.has(item))) relevant.add(item);
-  return [...relevant] as ItemIndex[];
-}
+export const relevantAmong = (items: Int32Array, rules: RelevanceRules): ItemIndex[] =>
+  [...new Set(items)].filter((item) => isShowable(item, rules)) as ItemIndex[];

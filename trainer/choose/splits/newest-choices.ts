@@ -1,7 +1,14 @@
 import type { ItemIndex } from "../../../shared/ids.ts";
+import { visitStarts } from "../../learn/statistics/visits.ts";
 import type { Interactions } from "../../read/dataset/dataset.ts";
 import { rowsWhere } from "../../read/dataset/split.ts";
-import { type EvaluationCases, listedCountOf, relevantAmong, sizesBy } from "../evaluate/evaluation-cases.ts";
+import {
+  type EvaluationCases,
+  isShowable,
+  listedCountOf,
+  relevantAmong,
+  sizesBy,
+} from "../evaluate/evaluation-cases.ts";
 
 /** Cases that a split should have. With fewer users, several choices of each user are held out. */
 const CASES_WANTED = 3000;
@@ -74,32 +81,27 @@ export function liveChoices(
   return { train, cases: casesRightBefore(all, held, options) };
 }
 
-/** The rows from `start` up to `end`: one positive interaction, or an order. */
+/** The positive rows from `start` up to `end`: one, or an order. */
 type Choice = {
   readonly start: number;
-  end: number;
+  readonly end: number;
   /** Whether it has an item that a list right before it could show. */
-  isNew: boolean;
+  readonly isNew: boolean;
 };
 
 /** A user's choices, the oldest first. */
 function choicesOf(all: Interactions, user: number, { includeSeen, inOrders }: ChoiceOptions): Choice[] {
-  const { items, times, positive } = all;
-  const listedCount = listedCountOf(all);
-  const choices: Choice[] = [];
-  const seen = new Set<number>(); // before the choice
-  let seenUpTo = all.userStart[user]!;
-  for (let row = all.userStart[user]!; row < all.userStart[user + 1]!; row++) {
-    if (!positive[row]) continue;
-    const last = choices.at(-1);
-    const isOfLast = inOrders && last && times[last.start] === times[row];
-    const choice = isOfLast ? last : { start: row, end: row, isNew: false };
-    if (!isOfLast) choices.push(choice);
-    for (; seenUpTo < choice.start; seenUpTo++) seen.add(items[seenUpTo]!);
-    choice.end = row + 1;
-    choice.isNew ||= items[row]! < listedCount && (includeSeen || !seen.has(items[row]!));
-  }
-  return choices;
+  const { userStart, items, positive } = all;
+  const starts = inOrders ? visitStarts(all, user) : positivesOf(all, user);
+  const rules = { seen: new Set<number>(), includeSeen, listedCount: listedCountOf(all) };
+  let seenUpTo = userStart[user]!;
+  return starts.map((start, i) => {
+    const end = starts[i + 1] ?? userStart[user + 1]!;
+    for (; seenUpTo < start; seenUpTo++) rules.seen.add(items[seenUpTo]!);
+    let isNew = false;
+    for (let row = start; row < end && !isNew; row++) isNew = positive[row] === 1 && isShowable(items[row]!, rules);
+    return { start, end, isNew };
+  });
 }
 
 /** Choices of users, as columns. */
@@ -119,12 +121,11 @@ function casesRightBefore(
   { users, starts, ends }: Choices,
   { includeSeen }: ChoiceOptions,
 ): EvaluationCases {
-  const { userStart, items, times } = all;
+  const { userStart, items, times, positive } = all;
   const caseAt = (at: number) => {
     const [first, start, end] = [userStart[users[at]!]!, starts[at]!, ends[at]!];
-    const positives = positivesOf(all, users[at]!);
-    const known = positives.filter((row) => row < start);
-    const chosen = positives.filter((row) => row >= start && row < end).map((row) => items[row]!);
+    const known = positivesOf(all, users[at]!).filter((row) => row < start);
+    const chosen = items.subarray(start, end).filter((_, i) => positive[start + i]);
     const seen = new Set(items.subarray(first, start) as Iterable<number> as Iterable<ItemIndex>);
     return {
       items: known.map((row) => items[row] as ItemIndex),

@@ -4,6 +4,7 @@ import { repeatFeatures } from "../../../shared/rank/repeat-features.ts";
 import type { RepeatsOf } from "../../../shared/repeat-intervals.ts";
 import type { Interactions } from "../../read/dataset/dataset.ts";
 import type { RepeatCase } from "./repeat-weights.ts";
+import { visitStarts } from "./visits.ts";
 
 /** With one visit of each user, weights for groceries rank up to 1 % worse. More visits would leave less for the statistics. */
 const VISITS_MAX = 3;
@@ -45,12 +46,10 @@ export function heldOutVisits(data: Interactions): HeldOut[] {
   });
 }
 
-function newestVisits({ userStart, times, positive }: Interactions, user: number): Visit[] {
-  const starts: number[] = [];
-  for (let row = userStart[user]!; row < userStart[user + 1]!; row++)
-    if (positive[row] && times[row] !== times[starts.at(-1) ?? -1]) starts.push(row);
+function newestVisits(data: Interactions, user: number): Visit[] {
+  const starts = visitStarts(data, user);
   const newest = starts.slice(starts.length - Math.min(VISITS_MAX, starts.length >> 1));
-  return newest.map((start, i) => ({ start, end: newest[i + 1] ?? userStart[user + 1]! }));
+  return newest.map((start, i) => ({ start, end: newest[i + 1] ?? data.userStart[user + 1]! }));
 }
 
 function isCase(data: Interactions, user: number, visit: Visit): boolean {

@@ -2,6 +2,7 @@ import { type ItemRepeats, type RepeatTable, repeatsOf } from "../../../shared/r
 import type { Interactions } from "../../read/dataset/dataset.ts";
 import { casesIn, heldOutVisits } from "./repeat-cases.ts";
 import { fitRepeatWeights } from "./repeat-weights.ts";
+import { visitStarts } from "./visits.ts";
 
 /** With fewer repetitions in all, there is no interval that is worth anything. */
 const REPETITIONS_MIN = 100;
@@ -29,7 +30,7 @@ export function repeatIntervals(data: Interactions): RepeatTable | undefined {
 
 /**
  * By item, the geometric mean of the times from one visit of a user with the item to the next one, and how many of the visits after a
- * user's first choice of the item have it again. A visit is all positive rows of a user at one time.
+ * user's first choice of the item have it again.
  *
  * @param endOf The row at which a user's rows end that count.
  */
@@ -44,7 +45,7 @@ function itemRepeats(
   const lastTime = new Uint32Array(itemCount);
   for (let user = 0; user < userCount; user++) {
     const end = endOf(user);
-    let later = visitCount(data, userStart[user]!, end);
+    let later = visitStarts(data, user, end).length;
     let visitTime = -1;
     for (let row = userStart[user]!; row < end; row++) {
       if (!positive[row]) continue;
@@ -61,16 +62,6 @@ function itemRepeats(
     }
   }
   return shrunk({ repetitions, exposures, logarithms });
-}
-
-function visitCount({ times, positive }: Interactions, start: number, end: number): number {
-  let [count, visitTime] = [0, -1];
-  for (let row = start; row < end; row++) {
-    if (!positive[row] || times[row] === visitTime) continue;
-    visitTime = times[row]!;
-    count++;
-  }
-  return count;
 }
 
 type Sums = {
