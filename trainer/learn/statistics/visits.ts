@@ -1,6 +1,6 @@
 import type { Interactions } from "../../read/dataset/dataset.ts";
 
-/** The rows at which a user's visits begin, up to the row `end`. A visit, or an order, is all positive interactions of a user at one time. */
+/** The rows before `end` at which a user's visits begin. A visit, or an order, is all positive interactions of a user at one time. */
 export function visitStarts(
   { userStart, times, positive }: Interactions,
   user: number,
