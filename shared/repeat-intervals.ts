@@ -64,11 +64,11 @@ export function decodeRepeatIntervals(bytes: Uint8Array): RepeatIntervals {
   return { itemCount, weights, ...repeatsOf({ usualDays, usualRate, items, days, rates }) };
 }
 
-function ratesOf({ metadata, ...container }: Container<z.infer<typeof Metadata>>, length: number) {
-  const { usual_rate: usualRate, weights } = metadata;
+function ratesOf(container: Container<z.infer<typeof Metadata>>, length: number) {
+  const { usual_rate: usualRate, weights } = container.metadata;
   const isOfBefore = usualRate === undefined && weights === undefined && !container.arrays.has("rates");
   if (isOfBefore) return { usualRate: 1, rates: new Float32Array(length).fill(1), weights };
-  const rates = arrayOf({ ...container, metadata }, "rates", { dtypes: ["f32"], length });
+  const rates = arrayOf(container, "rates", { dtypes: ["f32"], length });
   if (usualRate === undefined || weights === undefined || !rates.every((rate) => rate > 0 && rate <= 1))
     throw new FormatError(`${KIND}: expected a usual rate, weights, and rates above 0 up to 1`);
   return { usualRate, rates, weights };

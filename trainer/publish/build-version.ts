@@ -20,6 +20,7 @@ import { encodeTogether } from "../../shared/together.ts";
 import type { ExportedModel } from "../learn/model.ts";
 import { openScorer } from "../learn/scoring/onnx-scorer.ts";
 import { countRecentChoices } from "../learn/statistics/recent-choices.ts";
+import { REPEAT_HISTORY_MAX } from "../learn/statistics/repeat-cases.ts";
 import { repeatIntervals } from "../learn/statistics/repeat-intervals.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
 import { itemFiles } from "../read/dataset/item-files.ts";
@@ -176,11 +177,10 @@ function itemCountsOf({ itemCount, items, positive }: Dataset): Uint8Array {
 
 /** Newest entries that a record has at least, whatever the model reads, since lists with `seen: only` consist of them. */
 const ENTRIES_LEAST = 100;
-/** The same where items are chosen again. What tells of it was learnt from as many (repeat-cases.ts). */
-const ENTRIES_LEAST_REPEATED = 500;
 
+/** Where items are chosen again, records have as many entries as those from which the weights for such lists were learnt. */
 const entriesOfRecords = (historyMax: number, repeats: RepeatTable | undefined) =>
-  Math.max(historyMax, repeats ? ENTRIES_LEAST_REPEATED : ENTRIES_LEAST);
+  Math.max(historyMax, repeats ? REPEAT_HISTORY_MAX : ENTRIES_LEAST);
 
 type UserFiles = {
   readonly pages: readonly VersionFile[];

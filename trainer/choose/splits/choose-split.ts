@@ -52,7 +52,7 @@ const HELD_OUT_FRACTION = 0.1;
 /** Plans how to split a dataset into a training part and cases. */
 export function planSplit(data: Interactions, { protocol, seed, includeSeen }: SplitOptions): SplitPlan {
   if (protocol === "service" || protocol === "live") return planServiceSplit(data, protocol, includeSeen);
-  if (protocol === "next-item") return newestHeldOut("The newest choice of each user is held out.", includeSeen);
+  if (protocol === "next-item") return newestHeldOut(data, "The newest choice of each user is held out.", includeSeen);
   if (protocol === "sessions") return sessionsHeldOut(data, seed, { repeats: includeSeen });
   return (all) => {
     const split = setSplit(all, HELD_OUT_FRACTION, seededRandom(seed, 11));
@@ -73,23 +73,24 @@ export function splitFingerprint(dataset: Dataset, split: ValidationSplit): stri
 
 function planServiceSplit(data: Interactions, protocol: "service" | "live", includeSeen: boolean): SplitPlan {
   const objection = objectionToTimes(data);
-  if (objection) return newestHeldOut(objection, includeSeen);
+  if (objection) return newestHeldOut(data, objection, includeSeen);
   const instants = instantsForFractions(data, FRACTIONS_AFTER);
   const options = instants.map((instant) => ({ instant, warm: warmUsers(data, instant) }));
   const best =
     options.find(({ warm }) => warm >= WARM_USERS_PLENTY) ?? options.reduce((a, b) => (b.warm > a.warm ? b : a));
   if (best.warm < WARM_USERS_MIN) {
     const found = `only ${best.warm} users have choices both before and after any instant that leaves enough to learn from`;
-    return newestHeldOut(`Each user's newest choice is held out, since ${found}.`, includeSeen);
+    return newestHeldOut(data, `Each user's newest choice is held out, since ${found}.`, includeSeen);
   }
   const reason = `What users chose at or after one instant is held out; ${best.warm} of them have a history before it.`;
   const kind = { kind: "temporal", reason, instantSeconds: best.instant } as const;
   if (protocol === "service") return (all) => fromSplit(temporalSplit(all, best.instant), kind, includeSeen);
   const more = `${reason} Each choice is predicted from everything that its user did before, as with live events.`;
+  const inOrders = comeInOrders(data);
   return (all) => ({
     ...kind,
     reason: more,
-    ...liveChoices(all, { instantSeconds: best.instant, includeSeen, inOrders: comeInOrders(all) }),
+    ...liveChoices(all, { instantSeconds: best.instant, includeSeen, inOrders }),
   });
 }
 
@@ -125,9 +126,9 @@ function warmUsers(data: Interactions, instant: number): number {
   return warm;
 }
 
-function newestHeldOut(reason: string, includeSeen: boolean): SplitPlan {
+function newestHeldOut(data: Interactions, reason: string, includeSeen: boolean): SplitPlan {
+  const [depth, inOrders] = [depthFor(data), comeInOrders(data)];
   return (all) => {
-    const [depth, inOrders] = [depthFor(all), comeInOrders(all)];
     if (depth > 1 || inOrders) {
       const few = ` Users are few, so up to ${depth} choices of each are held out, one after the other.`;
       const orders = " Several items have one time, so that a choice is a whole order.";

@@ -13,7 +13,7 @@ const CASES_MAX = 2000;
 /** At most so many users, evenly spread, are looked at for cases. */
 const USERS_MAX = 20_000;
 /** Rows of a history, so that all cases take 40 MB at most. */
-const HISTORY_MAX = 500;
+export const REPEAT_HISTORY_MAX = 500;
 const DAY_SECONDS = 86_400;
 
 /** A user's newest visits: all rows from `before` on. */
@@ -75,7 +75,7 @@ function itemsOf({ items, positive }: Interactions, { start, end }: Visit): Set<
 /** The newest positive rows before a visit, newest first. */
 function* historyBefore({ userStart, positive }: Interactions, user: number, start: number): Generator<number> {
   let count = 0;
-  for (let row = start - 1; row >= userStart[user]! && count < HISTORY_MAX; row--) {
+  for (let row = start - 1; row >= userStart[user]! && count < REPEAT_HISTORY_MAX; row--) {
     if (!positive[row]) continue;
     count++;
     yield row;
