@@ -2,7 +2,8 @@ import type { Filter } from "./filter/parse-filter.ts";
 import { type ReferenceValues, resolveFilter } from "./filter/resolve-filter.ts";
 import type { ItemId, ItemIndex } from "./ids.ts";
 import { Problem } from "./problem.ts";
-import { chosenAgain } from "./rank/chosen-again.ts";
+import { chosenAgain, repeatScores } from "./rank/chosen-again.ts";
+import { joinChosen } from "./rank/chosen-or-new.ts";
 import { compileShaping, type Shaping } from "./rank/compile-shaping.ts";
 import { placeNewItems, withNewItems } from "./rank/new-items.ts";
 import { newestScores, timesOfItems } from "./rank/newest.ts";
@@ -13,6 +14,7 @@ import { type Candidates, shape } from "./rank/shape.ts";
 import { similarityScores } from "./rank/similar.ts";
 import { togetherReasons, togetherScores } from "./rank/together.ts";
 import { trendingScores } from "./rank/trending.ts";
+import { REPEAT_HISTORY_MAX } from "./repeat-intervals.ts";
 import type { History, KnownNames, Snapshot, UserRecord } from "./snapshot.ts";
 import { bestOf } from "./top-k.ts";
 
@@ -92,10 +94,10 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const end = offset + limit;
   const upToEnd = shaped?.items ?? scored.best?.(end, isCandidate) ?? bestOf(scores, end, isCandidate, among);
   const items = offset > 0 ? upToEnd.slice(offset) : upToEnd;
-  const reasons = () => {
+  const reasons = async () => {
     if (strategy === "together") return togetherReasons(items, session, snapshot.together!);
     if (IMPERSONAL.has(strategy) || isAgain) return items.map(() => []); // no history led to the list
-    return reasonsFor(items, history, snapshot);
+    return withOwnReasons(await reasonsFor(items, history, snapshot), items, scored.again);
   };
   return {
     items,
@@ -185,20 +187,24 @@ type Scored = {
   readonly only?: readonly ItemIndex[];
   /** See the snapshot's `bestOf`. */
   readonly best?: Snapshot["bestOf"];
+  /** Items whose score says how likely they are to be chosen again. Absent: none. */
+  readonly again?: ReadonlyMap<ItemIndex, number>;
 };
 
 const POPULAR: Scored = { scores: undefined, history: { items: [], agesDays: [] }, strategy: "popular" };
 
 /** Scores by what goes with the items asked for, by likeness to them, by popularity, growth or age alone, or for the user. */
 async function scoreOthers(
-  { strategy, relation }: RankRequest,
+  { strategy, relation, excludeSeen }: RankRequest,
   { user, asked }: { readonly user: UserState; readonly asked: readonly ItemIndex[] | undefined },
   snapshot: Snapshot,
 ): Promise<Scored> {
   if (asked) return (relation && scoreTogether(asked, snapshot)) ?? scoreLikeness(asked, snapshot);
   if (strategy === "newest") return scoreNewest(user, snapshot);
   if (strategy === "trending") return scoreTrending(user, snapshot);
-  return strategy === "popular" ? POPULAR : scoreForUser(user, snapshot);
+  if (strategy === "popular") return POPULAR;
+  const scored = await scoreForUser(user, snapshot);
+  return excludeSeen ? scored : withChosen(scored, user, snapshot);
 }
 
 function scoreNewest({ nowSeconds }: UserState, snapshot: Snapshot): Scored {
@@ -216,7 +222,7 @@ function scoreTrending({ nowSeconds }: UserState, snapshot: Snapshot): Scored {
 
 /** Scores for what the user has chosen, and these items. */
 function scoreChosen({ record, session, nowSeconds }: UserState, snapshot: Snapshot): Scored {
-  const history = historyOf(record, session, { nowSeconds, historyMax: Number.POSITIVE_INFINITY });
+  const history = historyOf(record, session, { nowSeconds, historyMax: REPEAT_HISTORY_MAX });
   const { itemCount, newCount = 0 } = snapshot;
   const again = chosenAgain(history, itemCount + newCount, snapshot.repeatIntervals);
   snapshot.onTable?.(again.scores);
@@ -241,6 +247,21 @@ async function scoreForUser(user: UserState, snapshot: Snapshot): Promise<Scored
   if (isEmpty) return { scores: undefined, history, strategy };
   return { scores: await snapshot.score(history), best: snapshot.bestOf, history, strategy };
 }
+
+/** What the user has chosen before gets the score that its odds of being chosen again deserve, where the version knows them. */
+function withChosen(scored: Scored, { record, session, nowSeconds }: UserState, snapshot: Snapshot): Scored {
+  const { weights, odds } = snapshot.repeatIntervals ?? {};
+  const stored = learntOf(record, snapshot);
+  if (!scored.scores || !weights || !odds || !stored?.items.length || snapshot.sessions) return scored;
+  const history = historyOf(stored, session, { nowSeconds, historyMax: REPEAT_HISTORY_MAX });
+  const values = repeatScores(history, snapshot.repeatIntervals!, weights);
+  joinChosen(scored.scores, values, { odds, isHidden: snapshot.isHidden });
+  return { ...scored, strategy: "personalized", again: values };
+}
+
+/** An item that may be chosen again is its own reason. */
+const withOwnReasons = (reasons: Reason[][], items: readonly ItemIndex[], again: Scored["again"]): Reason[][] =>
+  again ? reasons.map((found, i) => (again.has(items[i]!) ? [{ item: items[i]!, share: 1 }] : found)) : reasons;
 
 /** A record without what the user did with new items, which the model cannot read. */
 function learntOf(record: UserRecord | undefined, { itemCount, newCount }: Snapshot): UserRecord | undefined {

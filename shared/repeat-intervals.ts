@@ -8,7 +8,8 @@
  *                       chose it again
  *
  * `usual_days` and `usual_rate` are those of all other items. `weights` are those of the features in rank/repeat-features.ts, in their
- * order. Files of earlier releases have neither rates nor weights. The file is absent where the data have too few repetitions.
+ * order. `odds` compare such items with new ones, where that makes better lists than a model's scores. Files of earlier releases have
+ * neither rates nor weights. The file is absent where the data have too few repetitions.
  */
 import * as z from "zod";
 import { FormatError } from "./assert.ts";
@@ -18,6 +19,10 @@ import type { ItemIndex } from "./ids.ts";
 
 /** The number of features of an item in a history, and so of weights. */
 export const REPEAT_FEATURES = 5;
+/** The ranges of places, of which each but the first two is as wide as all before it. */
+export const REPEAT_PLACES = 9;
+/** The newest entries of a history that weights and odds are learnt from and applied to. */
+export const REPEAT_HISTORY_MAX = 500;
 
 export type ItemRepeats = {
   readonly usualDays: number;
@@ -26,7 +31,26 @@ export type ItemRepeats = {
   readonly days: Float32Array;
   readonly rates: Float32Array;
 };
-export type RepeatTable = ItemRepeats & { readonly itemCount: number; readonly weights: readonly number[] };
+export type RepeatTable = ItemRepeats & {
+  readonly itemCount: number;
+  readonly weights: readonly number[];
+  readonly odds?: RepeatOdds | undefined;
+};
+
+/**
+ * Whether a choice is of an item that was chosen before, and which new item it is otherwise: a nested logit (McFadden, Modelling the
+ * choice of residential location, 1978).
+ */
+export type RepeatOdds = {
+  /** A choice is repeated with the odds exp(intercept + slope · ln Σ exp score), over the items that were chosen before. */
+  readonly intercept: number;
+  readonly slope: number;
+  /**
+   * Of the choices of new items, the part of the item at each place of the new ones: at place 1, at 2, and at each from 3 to 4, 5 to 8
+   * and so on up to 256. They never rise.
+   */
+  readonly places: readonly number[];
+};
 
 /** The interval, in days, and the repeat rate of each item. */
 export type RepeatsOf = { daysOf(item: ItemIndex): number; rateOf(item: ItemIndex): number };
@@ -35,6 +59,7 @@ export type RepeatIntervals = RepeatsOf & {
   readonly itemCount: number;
   /** Undefined for a file of an earlier release, in which the rate of every item is 1. */
   readonly weights: readonly number[] | undefined;
+  readonly odds?: RepeatOdds | undefined;
 };
 
 const KIND = "repeat-intervals";
@@ -43,26 +68,37 @@ const Metadata = z.object({
   usual_days: z.number().positive(),
   usual_rate: z.number().positive().max(1).optional(),
   weights: z.array(z.number()).length(REPEAT_FEATURES).optional(),
+  odds: z
+    .object({ intercept: z.number(), slope: z.number(), places: z.array(z.number().positive()).length(REPEAT_PLACES) })
+    .optional(),
 });
 
 export function encodeRepeatIntervals(table: RepeatTable): Uint8Array {
-  const { itemCount, usualDays, usualRate, weights, items, days, rates } = table;
-  const numbers = { item_count: itemCount, usual_days: usualDays, usual_rate: usualRate, weights };
+  const { itemCount, usualDays, usualRate, weights, odds, items, days, rates } = table;
+  const numbers = { item_count: itemCount, usual_days: usualDays, usual_rate: usualRate, weights, odds };
   return encodeContainer({ kind: KIND, metadata: Metadata.parse(numbers), arrays: { items, days, rates } });
 }
 
 /** Throws FormatError. */
 export function decodeRepeatIntervals(bytes: Uint8Array): RepeatIntervals {
   const container = decodeContainer(bytes, KIND, Metadata);
-  const { item_count: itemCount, usual_days: usualDays } = container.metadata;
+  const { item_count: itemCount, usual_days: usualDays, odds } = container.metadata;
   const items = arrayOf(container, "items", { dtypes: ["u32"] });
   const days = arrayOf(container, "days", { dtypes: ["f32"], length: items.length });
   const areRising = items.every((item, i) => item < itemCount && (i === 0 || item > items[i - 1]!));
   if (!areRising || !days.every((value) => value > 0 && Number.isFinite(value)))
     throw new FormatError(`${KIND}: expected items that rise below ${itemCount}, with intervals above 0`);
   const { usualRate, rates, weights } = ratesOf(container, items.length);
-  return { itemCount, weights, ...repeatsOf({ usualDays, usualRate, items, days, rates }) };
+  return openRepeats({ itemCount, usualDays, usualRate, items, days, rates, weights, odds });
 }
+
+/** What ranking asks of a table. */
+export const openRepeats = (
+  table: Omit<RepeatTable, "weights"> & Pick<RepeatIntervals, "weights">,
+): RepeatIntervals => ({
+  ...{ itemCount: table.itemCount, weights: table.weights, odds: table.odds },
+  ...repeatsOf(table),
+});
 
 function ratesOf(container: Container<z.infer<typeof Metadata>>, length: number) {
   const { usual_rate: usualRate, weights } = container.metadata;

@@ -1,6 +1,6 @@
 /** What a user may want again: the items that the user has chosen before. */
 import type { ItemIndex } from "../ids.ts";
-import type { RepeatIntervals } from "../repeat-intervals.ts";
+import type { RepeatIntervals, RepeatsOf } from "../repeat-intervals.ts";
 import type { History } from "../snapshot.ts";
 import { DECAY, repeatFeatures, repeatScore } from "./repeat-features.ts";
 import { scoresAmong } from "./score-scale.ts";
@@ -19,11 +19,16 @@ export function chosenAgain(
   itemCount: number,
   repeats?: RepeatIntervals | null,
 ): { scores: Float32Array; chosen: ItemIndex[] } {
-  const values = repeats?.weights ? weighted(history, repeats, repeats.weights) : activations(history);
+  const values = repeats?.weights ? repeatScores(history, repeats, repeats.weights) : activations(history);
   return { scores: scoresAmong(values, itemCount), chosen: [...values.keys()] };
 }
 
-function weighted(history: History, repeats: RepeatIntervals, weights: readonly number[]): Map<ItemIndex, number> {
+/** By item of a history, the weighted sum of its features. */
+export function repeatScores(
+  history: History,
+  repeats: RepeatsOf,
+  weights: readonly number[],
+): ReadonlyMap<ItemIndex, number> {
   const { chosen, features } = repeatFeatures(history, repeats);
   return new Map(chosen.map((item, row) => [item, repeatScore(weights, features, row)]));
 }

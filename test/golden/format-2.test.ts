@@ -9,7 +9,7 @@ import { decodeSimilarity } from "../../shared/similarity.ts";
 import { decodeTogether } from "../../shared/together.ts";
 import { decodeUserValues } from "../../shared/user-values.ts";
 import { decodeUserRecords } from "../fixtures/user-page.ts";
-import { CHOICES, COUNTS, format2Files, ITEM_COUNT, REPEATS, SIMILARITY, USERS } from "./format-2.ts";
+import { CHOICES, COUNTS, format2Files, ITEM_COUNT, ODDS, REPEATS, SIMILARITY, USERS } from "./format-2.ts";
 
 const folder = new URL("format-2/", import.meta.url).pathname;
 const frozen = (name: string) => new Uint8Array(readFileSync(folder + name));
@@ -80,17 +80,28 @@ test("together.bin", () => {
   ]);
 });
 
-test.each(["repeat-intervals.bin", "repeat-intervals-weighted.bin"])("%s: intervals", (name) => {
-  const { daysOf, itemCount } = decodeRepeatIntervals(frozen(name));
-  expect(itemCount).toBe(ITEM_COUNT);
-  expect([0, 1, 2, 3, 4].map((item) => daysOf(item as ItemIndex))).toEqual([30, 7.5, 30, 30, 0.25]);
-});
+test.each(["repeat-intervals.bin", "repeat-intervals-weighted.bin", "repeat-intervals-odds.bin"])(
+  "%s: intervals",
+  (name) => {
+    const { daysOf, itemCount } = decodeRepeatIntervals(frozen(name));
+    expect(itemCount).toBe(ITEM_COUNT);
+    expect([0, 1, 2, 3, 4].map((item) => daysOf(item as ItemIndex))).toEqual([30, 7.5, 30, 30, 0.25]);
+  },
+);
 
 test("repeat-intervals-weighted.bin: rates and weights, which earlier files lack", () => {
   const { rateOf, weights } = decodeRepeatIntervals(frozen("repeat-intervals-weighted.bin"));
   expect([0, 1, 2, 3, 4].map((item) => rateOf(item as ItemIndex))).toEqual([0.0625, 0.5, 0.0625, 0.0625, 0.125]);
   expect(weights).toEqual(REPEATS.weights);
   expect(decodeRepeatIntervals(frozen("repeat-intervals.bin")).weights).toBeUndefined();
+});
+
+test("repeat-intervals-odds.bin: odds against new items, which earlier files lack", () => {
+  expect(decodeRepeatIntervals(frozen("repeat-intervals-odds.bin"))).toMatchObject({
+    weights: REPEATS.weights,
+    odds: ODDS,
+  });
+  expect(decodeRepeatIntervals(frozen("repeat-intervals-weighted.bin")).odds).toBeUndefined();
 });
 
 test("the manifest is read as it was written", () => {

@@ -46,6 +46,12 @@ export const REPEATS = {
   rates: Float32Array.of(0.5, 0.125),
   weights: [0.875, 0.25, 0.125, -0.0625, 0.5],
 };
+/** Powers of two, which files of all engines hold exactly. */
+export const ODDS = {
+  intercept: -2.5,
+  slope: 0.75,
+  places: Array.from({ length: 9 }, (_, range) => 0.5 ** (range + 6)),
+};
 export const TOGETHER = {
   itemCount: ITEM_COUNT,
   start: Uint32Array.of(0, 2, 2, 3),
@@ -88,6 +94,7 @@ export async function format2Files(): Promise<ReadonlyMap<string, Uint8Array>> {
     ["together.bin", encodeTogether(TOGETHER)],
     ["repeat-intervals.bin", intervalsAlone(INTERVALS)],
     ["repeat-intervals-weighted.bin", encodeRepeatIntervals(REPEATS)],
+    ["repeat-intervals-odds.bin", encodeRepeatIntervals({ ...REPEATS, odds: ODDS })],
   ]);
 }
 

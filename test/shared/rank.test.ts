@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ItemId, ItemIndex, UserId } from "../../shared/ids.ts";
 import { historyOf, type RankRequest, rank } from "../../shared/rank.ts";
+import type { RepeatIntervals } from "../../shared/repeat-intervals.ts";
 import type { History, Snapshot, UserRecord } from "../../shared/snapshot.ts";
 
 const DAY = 86_400;
@@ -76,6 +77,45 @@ describe("lists by kind of request", () => {
   ])("%s", async (_, asked, list, strategy, ignored) => {
     const answer = await ask(asked);
     expect(answer).toMatchObject({ list, strategy, ignored });
+  });
+});
+
+describe("what was chosen before, where it is known how likely it is chosen again", () => {
+  // Ann's only item is chosen again with odds of e^intercept against all new ones, of which the first takes a half.
+  const repeats = (intercept: number): RepeatIntervals => ({
+    ...{ itemCount: 4, daysOf: () => 1, rateOf: () => 1, weights: [1, 0, 0, 0, 0] },
+    odds: { intercept, slope: 0, places: Array.from({ length: 9 }, (_, range) => 0.5 ** (range + 1)) },
+  });
+  const askAnn = async (intercept: number, more: Partial<RankRequest> = {}, known: Partial<Snapshot> = {}) => {
+    const request = { userId: "ann" as UserId, limit: 10, session: [], filter: undefined, excludeSeen: false };
+    const snapshot = { ...shop().snapshot, repeatIntervals: repeats(intercept), ...known };
+    const answer = await rank({ ...request, nowSeconds: NOW, ...more }, snapshot);
+    return { ...answer, list: answer.items.map((item) => snapshot.idAt(item)).join("") };
+  };
+  test.each<[string, string, number, Partial<RankRequest>, Partial<Snapshot>]>([
+    ["a likely one is first", "adcb", 2, {}, {}],
+    ["one that is less likely than the first new item is behind it", "dacb", -1, {}, {}],
+    ["an unlikely one is last", "dcba", -9, {}, {}],
+    ["without seen items, nothing changes", "dc", 2, { excludeSeen: true }, {}],
+    [
+      "among given items",
+      "ca",
+      -2,
+      { itemIds: ["a", "c"] as ItemId[] },
+      { score: async () => Float32Array.of(9, 1, 2, 3) },
+    ],
+    ["a session's items stay out", "cba", -9, { session: ["d"] as ItemId[] }, {}],
+    ["in a version without odds, by score", "dcba", 2, {}, { repeatIntervals: { ...repeats(2), odds: undefined } }],
+    ["for sessions, by score", "dcba", 2, {}, { sessions: { repeats: true } }],
+    ["popular items have none", "abcd", 2, { strategy: "popular" }, {}],
+  ])("%s", async (_, list, intercept, more, known) => {
+    expect((await askAnn(intercept, more, known)).list).toBe(list);
+  });
+
+  test("its reason is itself, and with a model that ignores users the list is personal all the same", async () => {
+    const answer = await askAnn(2, { wanted: { scores: false, reasons: true } }, { personalizes: false });
+    expect(answer.strategy).toBe("personalized");
+    expect(answer.reasons![0]).toEqual([{ item: 0, share: 1 }]);
   });
 });
 

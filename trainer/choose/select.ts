@@ -1,6 +1,7 @@
 import type { EvaluationReport } from "../../shared/evaluation-report.ts";
 import type { ItemColumns } from "../../shared/known-names.ts";
 import { POPULARITY } from "../../shared/manifest.ts";
+import type { RepeatOdds } from "../../shared/repeat-intervals.ts";
 import { unknownMethod } from "../learn/blends.ts";
 import type { Method, ServingBudget } from "../learn/model.ts";
 import { samplePositions, seededRandom } from "../learn/numerics/seeded-random.ts";
@@ -9,6 +10,7 @@ import { repeatedFraction } from "../learn/statistics/valued-histories.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
 import { codesOfUsers, type UserValueTable } from "../read/dataset/user-value-table.ts";
 import { dataForChoosing } from "./budget.ts";
+import { chooseRepeatOdds, type JudgedOdds } from "./decide/choose-repeat-odds.ts";
 import { decide, USERS_MIN } from "./decide/decide.ts";
 import { cutOffOf, type MetricAtK, secondsPerList } from "./evaluate/evaluate.ts";
 import { ownersOf } from "./evaluate/evaluation-cases.ts";
@@ -79,6 +81,8 @@ export type Selection = {
   readonly halfLifeDays: number;
   /** The attribute values that rank for users without a history; undefined: none. */
   readonly userValues: UserValueChoice | undefined;
+  /** How likely users choose again; undefined: lists with seen items are better by the model alone. */
+  readonly repeatOdds: RepeatOdds | undefined;
   readonly report: EvaluationReport;
   /** The lists behind the report's figures. They contain users as salted hashes. */
   readonly detail: EvaluationDetail;
@@ -121,9 +125,8 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const baseline = await evaluatePopularity(positions);
   const finalists = state.tried;
   const comparedBaseline = { ...baseline, evaluation: restrictedTo(baseline.evaluation, positions) };
-  const interactions = validation.train.items.length;
   const verdict = decide(finalists, comparedBaseline, {
-    ...{ metric, interactions, seed: input.seed },
+    ...{ metric, interactions: validation.train.items.length, seed: input.seed },
     ...{ itemCount: validation.train.itemCount, coverageMin: input.coverageMin },
   });
   const halfLifeDays = baseline.params.halfLifeDays ?? 0;
@@ -132,6 +135,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const { cutOffs, includeSeen, signal } = context;
   const serving = { cutOffs, includeSeen, signal, values: byValues?.choice && byValues.served };
   const chosen = await withServedValues(trial, validation, serving);
+  const repeatOdds = await oddsFor(chosen, input, { validation, metric });
   const fingerprint = splitFingerprint(validation.dataset, validation.split);
   const lists = { chosen: chosen.evaluation, popularity: comparedBaseline.evaluation };
   const detail = evaluationDetail(validation, lists, fingerprint);
@@ -150,7 +154,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
       live?.method === POPULARITY ? comparedBaseline : finalists.find((trial) => isSameChoice(choiceOf(trial), live)),
     seconds: { budget: input.secondsMax, used: input.clock() - begin },
     seed: input.seed,
-    warnings: [...(warning ? [warning] : []), ...warningsOf(input)],
+    warnings: [...(warning ? [warning] : []), ...warningsOf(input, repeatOdds, metric)],
   });
   input.progress(1, "chosen");
   const replay = (columns: ItemColumns) =>
@@ -169,6 +173,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
     families: familiesOf([...finalists, baseline], discarded, metric),
     halfLifeDays,
     userValues: byValues?.choice,
+    repeatOdds: repeatOdds?.odds,
     report: { ...report, data: sizesOf(whole.dataset) },
     detail,
     replay,
@@ -203,6 +208,18 @@ async function valuesFor(
   const chosen = await chooseUserValues({ train, codes, table, halfLifeDays, seed, signal, progress: report });
   const { choice } = chosen;
   return { ...chosen, served: servedValues(train, { table, choice, halfLifeDays }) };
+}
+
+/** The cases are those of the choice, with seen items among the targets. */
+async function oddsFor(
+  { served }: Trial,
+  { dataset, protocol, includeSeen, ...options }: SelectInput,
+  { validation, metric }: Pick<SelectState, "validation" | "metric">,
+): Promise<JudgedOdds | undefined> {
+  if (protocol === "sessions" || protocol === "set") return undefined;
+  const plan = planSplit(dataset, { protocol, seed: options.seed, includeSeen: true });
+  const split = includeSeen ? validation.split : plan(validation.dataset);
+  return await chooseRepeatOdds(served, split, { ...options, metric });
 }
 
 /** Fraction of the budget for comparing half-lives of popularity. */
@@ -284,7 +301,11 @@ function trialContext(input: SelectInput): TrialContext {
 /** From this part on, choices of items that were chosen before deserve a list of their own. */
 const REPEATED_MANY = 0.2;
 
-function warningsOf({ live, methods, dataset, includeSeen }: SelectInput): string[] {
+function warningsOf(
+  { live, methods, dataset, includeSeen }: SelectInput,
+  odds: JudgedOdds | undefined,
+  metric: MetricAtK,
+): string[] {
   const warnings: string[] = [];
   const unknown = live && unknownMethod(live, methods);
   if (unknown !== undefined) {
@@ -297,6 +318,13 @@ function warningsOf({ live, methods, dataset, includeSeen }: SelectInput): strin
   if (repeated >= REPEATED_MANY) {
     const part = `${Math.round(100 * repeated)} % of the choices are of items that the user had chosen before`;
     warnings.push(`${part}. These lists leave them out, and lists with seen: "only" consist of them.`);
+  }
+  if (odds) {
+    const [joined, plain] = [odds.joined.toFixed(3), odds.plain.toFixed(3)];
+    const figures = `${metric} ${joined}, and ${plain} by the model's scores alone`;
+    warnings.push(
+      `Lists with seen: "include" place what the user has chosen before by the odds of a repeated choice: ${figures}.`,
+    );
   }
   return warnings;
 }

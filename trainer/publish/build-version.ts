@@ -15,12 +15,16 @@ import {
 } from "../../shared/manifest.ts";
 import { leastMemoryBytes } from "../../shared/memory-cost.ts";
 import { encodeRecentChoices } from "../../shared/recent-choices.ts";
-import { encodeRepeatIntervals, type RepeatTable } from "../../shared/repeat-intervals.ts";
+import {
+  encodeRepeatIntervals,
+  REPEAT_HISTORY_MAX,
+  type RepeatOdds,
+  type RepeatTable,
+} from "../../shared/repeat-intervals.ts";
 import { encodeTogether } from "../../shared/together.ts";
 import type { ExportedModel } from "../learn/model.ts";
 import { openScorer } from "../learn/scoring/onnx-scorer.ts";
 import { countRecentChoices } from "../learn/statistics/recent-choices.ts";
-import { REPEAT_HISTORY_MAX } from "../learn/statistics/repeat-cases.ts";
 import { repeatIntervals } from "../learn/statistics/repeat-intervals.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
 import { itemFiles } from "../read/dataset/item-files.ts";
@@ -56,6 +60,8 @@ export type VersionInput = ItemColumns & {
   readonly haveChanges?: boolean;
   /** Changes of items' values before this time, in epoch seconds, do not hold in the version. Absent: all hold. */
   readonly changesFrom?: number | undefined;
+  /** How likely users choose again. Absent: lists with seen items are in the order of the model's scores. */
+  readonly repeatOdds?: RepeatOdds | undefined;
   /** Present for a model that learns from sessions. */
   readonly sessions?: SessionRules | undefined;
   /** The events that the model listens to, and which of them the dataset has. Absent: none. */
@@ -138,7 +144,8 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   const memoryMb = input.memoryMbFree?.();
   const together = itemsTogether(dataset, { areSessions: input.sessions !== undefined, memoryMb });
   if (together) await addIfFits("together", encodeTogether(together), MEDIA_TYPES.together);
-  if (repeats) await addIfFits("repeat_intervals", encodeRepeatIntervals(repeats), MEDIA_TYPES.repeatIntervals);
+  const withOdds = repeats && encodeRepeatIntervals({ ...repeats, odds: input.repeatOdds });
+  if (withOdds) await addIfFits("repeat_intervals", withOdds, MEDIA_TYPES.repeatIntervals);
   const recipe = scoreRecipeFile(exported, dataset.itemCount, golden);
   if (recipe) await addIfFits("score_recipe", recipe, MEDIA_TYPES.scoreRecipe);
   return { version: await versionName(manifest), manifest, files: [...files.values()] };

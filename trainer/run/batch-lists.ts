@@ -42,9 +42,10 @@ const PASSING_MIN = 0.5;
 
 /** Whether a user's list is the best items by score, with few that it may not have. */
 export function isBestByScore(request: BatchRequest, version: StoredVersion): boolean {
-  const { shaping, strategy, onlyChosen, itemIds, filter } = request;
+  const { shaping, strategy, onlyChosen, excludeSeen, itemIds, filter } = request;
   const names = version.snapshotOf({ score: async () => new Float32Array(0) }, undefined);
-  if (shaping || strategy || onlyChosen || itemIds || names.newCount) return false;
+  const joinsChosen = !excludeSeen && names.repeatIntervals?.odds;
+  if (shaping || strategy || onlyChosen || joinsChosen || itemIds || names.newCount) return false;
   if (filter === undefined) return true;
   const { isMatch, refersToUser } = compileRequest({ ...request, userId: undefined, nowSeconds: 0 }, names);
   let passing = 0;

@@ -260,6 +260,7 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
     method: final.fitted.method,
     historyMax: final.fitted.historyMax,
     ...usersOf({ data, selection, final }, salt),
+    repeatOdds: selection.repeatOdds,
     changesFrom: changesFrom(job.spec, data.readAtMs),
     sessions: sessionRules(job.spec),
     events: data.events && { meanings: data.events.meanings, learnt: data.events.marks },

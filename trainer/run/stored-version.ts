@@ -15,6 +15,7 @@ import { placedItems } from "../../shared/items/placed-items.ts";
 import type { LivePointer } from "../../shared/live-pointer.ts";
 import { blobKey, type Descriptor, type Manifest, POPULARITY } from "../../shared/manifest.ts";
 import { decodeRecentChoices } from "../../shared/recent-choices.ts";
+import { decodeRepeatIntervals } from "../../shared/repeat-intervals.ts";
 import { decodeSimilarity } from "../../shared/similarity.ts";
 import type { Snapshot, UserRecord } from "../../shared/snapshot.ts";
 import { decodeUserDirectory, openUserPage, recordInPage, type UserDirectory } from "../../shared/user-records.ts";
@@ -70,10 +71,11 @@ export async function openStoredVersion(
     changesFrom: manifest.changes_from,
   };
   const changed = await withChanges(store, model, { source, bytesAt });
-  const [userValues, similarity, recentChoices, directory] = [
+  const [userValues, similarity, recentChoices, repeatIntervals, directory] = [
     await decoded(manifest.user_values, decodeUserValues),
     await decoded(manifest.similarity, decodeSimilarity),
     await decoded(manifest.recent_choices, decodeRecentChoices),
+    await decoded(manifest.repeat_intervals, decodeRepeatIntervals),
     await decoded(manifest.users?.directory, decodeUserDirectory),
   ];
   const { extension } = pointer;
@@ -106,6 +108,7 @@ export async function openStoredVersion(
     isHidden,
     similarity,
     recentChoices,
+    repeatIntervals,
     scoreByValues: userValues?.scoreIfAny,
     userAttributes: userValues?.attributesOf,
     compileFilter: ((filter, timeFraction) =>

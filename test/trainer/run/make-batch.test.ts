@@ -20,6 +20,11 @@ const MEANINGS = { view: { label: true, seen: true }, impression: { label: false
 const SALT = "00112233445566778899aabbccddeeff";
 const ITEMS = 400;
 const world = drawnWorld({ label: "shop", itemCount: ITEMS, userCount: 150, weightBytesMax: 50_000 });
+/** Every user chooses five of the first ten items again. */
+const dataset = {
+  ...world.dataset,
+  items: world.dataset.items.map((item, row, all) => (row % 20 > 14 ? all[row - 10]! : item)),
+};
 const userId = String as (user: number) => string;
 const USERS = [...Array.from({ length: 150 }, (_, user) => userId(user)), "anonymous", "nobody"];
 
@@ -31,15 +36,17 @@ const erased: string[] = [];
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "make-batch-"));
   edge = await startEdge({ vars: { ...CACHING, EVENT_EXPORT_SECONDS: 3600 } });
-  const { dataset, exported } = world;
-  await edge.publish({ dataset, exported, events: { meanings: MEANINGS, learnt: {} }, itemIdColumn: "item_id" });
+  const { exported } = world;
+  const repeatOdds = { intercept: 0, slope: 0, places: Array.from({ length: 9 }, (_, range) => 0.1 / (range + 1)) };
+  const events = { meanings: MEANINGS, learnt: {} };
+  await edge.publish({ dataset, exported, repeatOdds, events, itemIdColumn: "item_id" });
   const item = (await listOf(userId(0), {}))[0]!.item_id;
   const hidden = (await listOf(userId(1), {}))[0]!.item_id;
-  const events = [0, 1, 2].flatMap((user) => [
+  const sent = [0, 1, 2].flatMap((user) => [
     { user_id: userId(user), item_id: item, type: "view" },
     { user_id: "anonymous", item_id: hidden, type: user === 0 ? "view" : "impression" },
   ]);
-  expect((await edge.call("/v0/events", { body: { events } })).status).toBe(200);
+  expect((await edge.call("/v0/events", { body: { events: sent } })).status).toBe(200);
   expect((await edge.call(`/v0/users/${userId(3)}/merge`, { body: { from: "anonymous" } })).status).toBe(200);
   for (const shard of ["0-0", "0-1", "0-2", "0-3"]) await edge.alarm(`acme/${shard}`);
   const change = { items: [{ item_id: hidden, hidden: true }] };
@@ -50,11 +57,13 @@ beforeAll(async () => {
     max_per_value: { shelf: 1 },
     diversity: 0.2,
   };
-  await edge.store.putIfAbsent(
-    scenarioKey("acme", "shop", "home"),
-    Buffer.from(JSON.stringify(scenario)),
-    "application/json",
-  );
+  const scenarios = { home: scenario, both: { seen: "include" }, again: { seen: "only" } };
+  for (const [name, fields] of Object.entries(scenarios))
+    await edge.store.putIfAbsent(
+      scenarioKey("acme", "shop", name),
+      Buffer.from(JSON.stringify(fields)),
+      "application/json",
+    );
 });
 afterAll(async () => {
   await edge?.stop();
@@ -121,24 +130,41 @@ const SCHEMA = {
   },
 };
 
+const BOTH = { scenario: "both" };
 test.each([
   ["plainly", {}, "parquet"],
   ["by a scenario", { scenario: "home" }, "csv"],
   ["shorter", { limit: 3 }, "ndjson"],
+  ["with what was chosen before", BOTH, "parquet"],
+  ["of what was chosen before", { scenario: "again" }, "parquet"],
 ])("lists are those of the edge, item by item: %s", async (_, more, format) => {
   const { rows, done } = await batchOf({ users: USERS, limit: 20, ...more, format });
   expect(done.users).toBe(USERS.length - 1); // anonymous is u3
   const lists = Map.groupBy(rows, ({ user_id }) => String(user_id));
   for (const user of USERS.filter((id) => id !== "anonymous")) {
-    const own = lists.get(user)!;
+    const own = lists.get(user) ?? []; // nobody has chosen nothing
     expect(own.map(({ rank }) => Number(rank))).toEqual(own.map((_, i) => i + 1));
     const expected = await listOf(user, more);
     expect([user, ...own.map(({ item_id }) => String(item_id))]).toEqual([
       user,
       ...expected.map(({ item_id }) => String(item_id)),
     ]);
-    for (const [i, { score }] of expected.entries()) expect(Number(own[i]!.score)).toBeCloseTo(score, 3);
+    const digits = more === BOTH ? 1 : 3; // what was chosen seconds ago ages quickly
+    for (const [i, { score }] of expected.entries()) expect(Number(own[i]!.score)).toBeCloseTo(score, digits);
   }
+});
+
+test("with what was chosen before, a user's first items are chosen ones and new ones, and no item is there twice", async () => {
+  const chosen = new Set((await listOf(userId(20), { seen: "only" })).map(({ item_id }) => item_id));
+  const both = (await listOf(userId(20), { seen: "include" })).map(({ item_id }) => item_id);
+  expect(new Set(both).size).toBe(20);
+  const again = both.filter((item) => chosen.has(item));
+  expect(again.length).toBeGreaterThan(0);
+  expect(again.length).toBeLessThan(20);
+  const fresh = (await listOf(userId(20), { seen: "exclude" })).map(({ item_id }) => item_id);
+  expect(both.filter((item) => !chosen.has(item))).toEqual(fresh.slice(0, 20 - again.length));
+  const only = (await listOf(userId(20), { seen: "only" })).map(({ item_id }) => item_id);
+  expect(again).toEqual(only.slice(0, again.length));
 });
 
 test("all users of the source, without erased ones", async () => {

@@ -2,6 +2,7 @@ import { SESSION_MAX } from "../../../shared/api.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
 import type { SessionRules } from "../../../shared/manifest.ts";
 import { historyOf } from "../../../shared/rank.ts";
+import type { RepeatIntervals } from "../../../shared/repeat-intervals.ts";
 import type { History } from "../../../shared/snapshot.ts";
 import type { Interactions } from "../../read/dataset/dataset.ts";
 import { rowsWhere, type Targets } from "../../read/dataset/split.ts";
@@ -27,6 +28,8 @@ export type EvaluationCases = {
   readonly itemCount: number;
   /** Items from this index on are in no list. Absent: all may be. */
   readonly listedCount?: number | undefined;
+  /** How items are chosen again, by the training part. Absent: lists do not depend on it. */
+  readonly repeats?: RepeatIntervals | undefined;
   /** `at` is 0…count − 1. The same answer every time. */
   caseAt(at: number): EvaluationCase;
   /** Lengths of the uncut history and of the targets, which is cheaper than the whole case. */

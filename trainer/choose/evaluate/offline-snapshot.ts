@@ -54,6 +54,7 @@ export function offlineSnapshot(
     scoreByValues: values?.score,
     userAttributes: values?.attributesOf,
     recentChoices,
+    repeatIntervals: cases.repeats,
     isHidden: isBeyond(cases.listedCount ?? cases.itemCount, cases.itemCount),
     compileFilter(_query: Filter) {
       throw new Error("The offline evaluation does not filter by attributes.");

@@ -1,7 +1,9 @@
 import { POPULARITY } from "../../../shared/manifest.ts";
+import { openRepeats, type RepeatIntervals, type RepeatOdds } from "../../../shared/repeat-intervals.ts";
 import { methodNamed } from "../../learn/blends.ts";
 import type { Cost, Method, ServingBudget } from "../../learn/model.ts";
 import { samplePositions, seededRandom } from "../../learn/numerics/seeded-random.ts";
+import { repeatIntervals } from "../../learn/statistics/repeat-intervals.ts";
 import type { Dataset } from "../../read/dataset/dataset.ts";
 import { reorderItems } from "../../read/dataset/reorder-items.ts";
 import { rowsWhere } from "../../read/dataset/split.ts";
@@ -165,7 +167,7 @@ type TestPart = {
 
 function testPart({ train: unordered, test: unorderedTest }: TrainAndTest, selection: Selection, options: WithValues) {
   const { seed, protocol, includeSeen, secondsMax, userValues } = options;
-  const { halfLifeDays, userValues: choice } = selection;
+  const { halfLifeDays, userValues: choice, repeatOdds: odds } = selection;
   const order = popularityOrder(unordered, halfLifeDays, seed);
   const train = reorderItems(unordered, order);
   const newIndex = new Int32Array(order.length);
@@ -175,13 +177,18 @@ function testPart({ train: unordered, test: unorderedTest }: TrainAndTest, selec
   const cases =
     protocol === "sessions"
       ? casesOfSessions(test, { repeats: true })
-      : casesOfSplit(train, positives, { includeSeen });
+      : { ...casesOfSplit(train, positives, { includeSeen }), repeats: odds && repeatsIn(train, odds) };
   // More lists than this are sampled: measuring a model should take no longer than all the fitting may.
   const affordable = Math.floor(secondsMax / secondsPerList(train.itemCount));
   const listsMax = Math.min(LISTS_MAX, Math.max(LISTS_MIN, affordable));
   const positions = samplePositions(cases.count, listsMax, seededRandom(seed, 43));
   const values = userValues && servedValues(train, { table: userValues, choice, halfLifeDays });
   return { train: usersWithRows(train), values, cases, positions };
+}
+
+function repeatsIn(train: Dataset, odds: RepeatOdds): RepeatIntervals | undefined {
+  const table = repeatIntervals(train);
+  return table && openRepeats({ ...table, odds });
 }
 
 /**

@@ -1,19 +1,17 @@
 /** Visits at which users chose items again, from which the weights of a history's features are learnt. */
 import type { ItemIndex } from "../../../shared/ids.ts";
 import { repeatFeatures } from "../../../shared/rank/repeat-features.ts";
-import type { RepeatsOf } from "../../../shared/repeat-intervals.ts";
+import { REPEAT_HISTORY_MAX, type RepeatsOf } from "../../../shared/repeat-intervals.ts";
 import type { Interactions } from "../../read/dataset/dataset.ts";
 import type { RepeatCase } from "./repeat-weights.ts";
 import { visitStarts } from "./visits.ts";
 
 /** With one visit of each user, weights for groceries rank up to 1 % worse. More visits would leave less for the statistics. */
 const VISITS_MAX = 3;
-/** Ten times as many rank half a percent better on one of two data sets of groceries, and could take 400 MB. */
+/** They take 40 MB at most. Ten times as many rank half a percent better on one of two data sets of groceries. */
 const CASES_MAX = 2000;
 /** At most so many users, evenly spread, are looked at for cases. */
 const USERS_MAX = 20_000;
-/** Rows of a history, so that all cases take 40 MB at most. */
-export const REPEAT_HISTORY_MAX = 500;
 const DAY_SECONDS = 86_400;
 
 /** A user's newest visits: all rows from `before` on. */

@@ -1,5 +1,6 @@
 import { repeatScore } from "../../../shared/rank/repeat-features.ts";
 import { REPEAT_FEATURES as FEATURES } from "../../../shared/repeat-intervals.ts";
+import { maximum, type Objective } from "../numerics/newton.ts";
 
 /** A history and what was chosen again of it. */
 export type RepeatCase = {
@@ -16,41 +17,13 @@ export type RepeatCase = {
 const USUAL: readonly number[] = [0.4, 0.6, 0, -0.05, 0.4];
 /** The precision of the prior around the usual weights: some dozen cases hardly move them. */
 const PRECISION = 30;
-const STEPS_MAX = 20;
-const TOLERANCE = 1e-4;
 
 /**
  * Weights of the features by a conditional logit: an item of a history is chosen with odds exp(weights · features). They maximise the sum
  * over cases of the mean of ln P over the wanted items, with a Gaussian prior around the usual weights.
- *
- * By Newton's method, whose steps are halved until the objective rises: it is concave, but whole steps may overshoot and diverge.
  */
-export function fitRepeatWeights(cases: readonly RepeatCase[]): readonly number[] {
-  let weights = USUAL;
-  let best = objectiveAt(cases, weights);
-  for (let steps = 0; steps < STEPS_MAX; steps++) {
-    let change = solve(best.curvature, best.gradient);
-    for (;;) {
-      if (!change.some((value) => Math.abs(value) >= TOLERANCE)) return weights;
-      const next = weights.map((weight, f) => weight + change[f]!);
-      const objective = objectiveAt(cases, next);
-      if (objective.value > best.value) {
-        [weights, best] = [next, objective];
-        break;
-      }
-      change = change.map((value) => value / 2);
-    }
-  }
-  return weights;
-}
-
-type Objective = {
-  readonly value: number;
-  /** [FEATURES] */
-  readonly gradient: number[];
-  /** [FEATURES][FEATURES] The negative second derivatives: positive definite by the prior. */
-  readonly curvature: number[][];
-};
+export const fitRepeatWeights = (cases: readonly RepeatCase[]): readonly number[] =>
+  maximum((weights) => objectiveAt(cases, weights), USUAL);
 
 function objectiveAt(cases: readonly RepeatCase[], weights: readonly number[]): Objective {
   const away = weights.map((weight, f) => weight - USUAL[f]!);
@@ -88,20 +61,4 @@ function addCase(
   }
   for (let f = 0; f < FEATURES; f++)
     for (let g = 0; g < FEATURES; g++) curvature[f]![g]! -= expected[f]! * expected[g]!;
-}
-
-/** The solution of a positive definite system, by elimination. */
-function solve(matrix: readonly (readonly number[])[], right: readonly number[]): number[] {
-  const rows = matrix.map((row, f) => [...row, right[f]!]);
-  for (const [pivot, top] of rows.entries())
-    for (const row of rows.slice(pivot + 1)) {
-      const factor = row[pivot]! / top[pivot]!;
-      for (let column = pivot; column <= FEATURES; column++) row[column]! -= factor * top[column]!;
-    }
-  const solution = new Array<number>(FEATURES).fill(0);
-  for (let f = FEATURES - 1; f >= 0; f--) {
-    const rest = rows[f]!.slice(f + 1, FEATURES).reduce((sum, value, i) => sum + value * solution[f + 1 + i]!, 0);
-    solution[f] = (rows[f]![FEATURES]! - rest) / rows[f]![f]!;
-  }
-  return solution;
 }

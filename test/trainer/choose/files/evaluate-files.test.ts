@@ -6,6 +6,7 @@ import { seededRandom } from "../../../../trainer/learn/numerics/seeded-random.t
 import { popularity } from "../../../../trainer/learn/popularity.ts";
 import { rowsWhere } from "../../../../trainer/read/dataset/split.ts";
 import { ease } from "../../../fixtures/ease.ts";
+import { interactionsOf, REPEATED_ITEMS, repeatingUsers } from "../../../fixtures/repeating-users.ts";
 import { tastesByCity } from "../../../fixtures/tastes-by-city.ts";
 import { twoTastes } from "../../../fixtures/two-tastes.ts";
 
@@ -139,6 +140,21 @@ test("seen items may be shown when they are wanted", async () => {
   const shown = await run(again, { measureAll: false, includeSeen: true });
   expect(hidden.users).toBe(0);
   expect(shown.users).toBe(300);
+});
+
+test("where users need things again, lists with seen items have them by their odds, which the train file gives", async () => {
+  const all = { ...whole, ...interactionsOf(repeatingUsers(300, 1), REPEATED_ITEMS) };
+  const last = (row: number) => all.userStart.findIndex((start) => start > row);
+  const isLast = Uint8Array.from(all.items, (_, row) =>
+    Number(all.times[row] === all.times[all.userStart[last(row)]! - 1]),
+  );
+  const split = (held: number) => ({ ...all, ...rowsWhere(all, (row) => isLast[row] === held) });
+  const data: TrainAndTest = { train: split(0), test: split(1), columns, rejectedRows: 0, warnings: [] };
+  const methods = { popularity: popularity as Method };
+  const figures = async (protocol: "next-item" | "set") =>
+    (await run(data, { protocol, includeSeen: true, methods })).models[0]!.metrics["ndcg@10"]!;
+  expect(await figures("next-item")).toBeGreaterThan(1.1 * (await figures("set")));
+  expect(log.findLast((line) => line.includes('seen: "include"'))).toMatch(/ndcg@10 0\.\d+, and 0\.\d+ by the model/);
 });
 
 test("a chosen model that cannot be fitted again gives way to the next best", async () => {

@@ -1,0 +1,63 @@
+/** Lists in which what the user has chosen before competes with what is new to the user. */
+import type { ItemIndex } from "../ids.ts";
+import { REPEAT_PLACES, type RepeatOdds } from "../repeat-intervals.ts";
+import { topK } from "../top-k.ts";
+import { scaleOf } from "./score-scale.ts";
+
+/** New items that chosen ones are compared with one by one. */
+const PLACES_MAX = 2 ** (REPEAT_PLACES - 1);
+/** ln of the middle of each range of places. */
+const MIDDLES = Array.from({ length: REPEAT_PLACES }, (_, range) =>
+  Math.log(range < 2 ? range + 1 : (2 ** (range - 1) + 1 + 2 ** range) / 2),
+);
+
+/**
+ * Gives items that were chosen before the score at which a new item would be chosen as likely. Models do not know how likely somebody is to
+ * choose the same again: they learn from histories in which it is left out, or counts as any other item.
+ *
+ * @param again The score of each such item among them (chosen-again.ts). There is at least one.
+ * @param odds Those of a nested logit, by which all are compared with the new items in the order of their scores, which stay as they are.
+ */
+export function joinChosen(
+  scores: Float32Array,
+  again: ReadonlyMap<ItemIndex, number>,
+  { odds, isHidden }: { readonly odds: RepeatOdds; readonly isHidden: ((item: ItemIndex) => boolean) | undefined },
+): void {
+  const isNew = (item: ItemIndex) => !again.has(item) && !isHidden?.(item);
+  const best = topK(scores, PLACES_MAX, isNew).map((item) => scores[item]!);
+  if (best.length === 0) best.push(0); // all that there is was chosen before
+  const { deviation } = scaleOf(scores);
+  const inclusive = logSumExp([...again.values()]);
+  const { intercept, slope, places } = odds;
+  const shares = places.map(Math.log);
+  for (const [item, value] of again) {
+    const share = intercept + slope * inclusive + (value - inclusive); // ln of the odds against a choice of something new
+    scores[item] = scoreAt(placeWith(share, shares), best, deviation);
+  }
+}
+
+/** ln of the place at which a new item has this share, between the middles of the ranges, and beyond them with a share of 1 / place. */
+function placeWith(share: number, shares: readonly number[]): number {
+  const next = shares.findIndex((other) => other < share);
+  if (next === 0) return shares[0]! - share;
+  if (next === -1) return MIDDLES.at(-1)! + shares.at(-1)! - share;
+  const [from, to] = [MIDDLES[next - 1]!, MIDDLES[next]!];
+  return from + ((to - from) * (shares[next - 1]! - share)) / (shares[next - 1]! - shares[next]!);
+}
+
+/** The score at a place, given as its logarithm, among the best scores. Beyond them, a deviation is an e-fold of the place. */
+function scoreAt(logPlace: number, best: readonly number[], deviation: number): number {
+  const last = Math.log(best.length);
+  if (logPlace <= 0) return best[0]! - deviation * logPlace;
+  if (logPlace >= last) return best.at(-1)! - deviation * (logPlace - last);
+  const place = Math.exp(logPlace);
+  const before = Math.floor(place);
+  const [higher, lower] = [best[before - 1]!, best[before]!];
+  return higher + (lower - higher) * (place - before);
+}
+
+/** ln Σ exp value, without overflow. */
+export function logSumExp(values: readonly number[]): number {
+  const largest = values.reduce((max, value) => Math.max(max, value), Number.NEGATIVE_INFINITY);
+  return largest + Math.log(values.reduce((sum, value) => sum + Math.exp(value - largest), 0));
+}
