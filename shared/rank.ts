@@ -94,10 +94,10 @@ export async function rank(request: RankRequest, snapshot: Snapshot): Promise<Ra
   const end = offset + limit;
   const upToEnd = shaped?.items ?? scored.best?.(end, isCandidate) ?? bestOf(scores, end, isCandidate, among);
   const items = offset > 0 ? upToEnd.slice(offset) : upToEnd;
-  const reasons = async () => {
+  const reasons = () => {
     if (strategy === "together") return togetherReasons(items, session, snapshot.together!);
     if (IMPERSONAL.has(strategy) || isAgain) return items.map(() => []); // no history led to the list
-    return withOwnReasons(await reasonsFor(items, history, snapshot), items, scored.again);
+    return reasonsBy(scored, items, snapshot);
   };
   return {
     items,
@@ -226,7 +226,7 @@ function scoreChosen({ record, session, nowSeconds }: UserState, snapshot: Snaps
   const { itemCount, newCount = 0 } = snapshot;
   const again = chosenAgain(history, itemCount + newCount, snapshot.repeatIntervals);
   snapshot.onTable?.(again.scores);
-  return { scores: again.scores, only: again.chosen, history, strategy: strategyOf(record, session, snapshot) };
+  return { scores: again.scores, only: again.chosen, history, strategy: strategyOf(record, session, {}) };
 }
 
 type UserState = {
@@ -259,9 +259,15 @@ function withChosen(scored: Scored, { record, session, nowSeconds }: UserState, 
   return { ...scored, strategy: "personalized", again: values };
 }
 
-/** An item that may be chosen again is its own reason. */
-const withOwnReasons = (reasons: Reason[][], items: readonly ItemIndex[], again: Scored["again"]): Reason[][] =>
-  again ? reasons.map((found, i) => (again.has(items[i]!) ? [{ item: items[i]!, share: 1 }] : found)) : reasons;
+/** What may be chosen again is its own reason. With a model that ignores the user, no history led to other items. */
+async function reasonsBy(
+  { history, again }: Scored,
+  items: readonly ItemIndex[],
+  snapshot: Snapshot,
+): Promise<Reason[][]> {
+  const reasons = again && snapshot.personalizes === false ? [] : await reasonsFor(items, history, snapshot);
+  return items.map((item, i) => (again?.has(item) ? [{ item, share: 1 }] : (reasons[i] ?? [])));
+}
 
 /** A record without what the user did with new items, which the model cannot read. */
 function learntOf(record: UserRecord | undefined, { itemCount, newCount }: Snapshot): UserRecord | undefined {
@@ -326,7 +332,7 @@ export function historyOf(
 function strategyOf(
   record: UserRecord | undefined,
   session: readonly ItemIndex[],
-  { personalizes }: Snapshot,
+  { personalizes }: Pick<Snapshot, "personalizes">,
 ): RankStrategy {
   if (personalizes === false) return "popular";
   if (record && record.items.length > 0) return "personalized";

@@ -42,9 +42,13 @@ export type RepeatTable = ItemRepeats & {
  * choice of residential location, 1978).
  */
 export type RepeatOdds = {
-  /** A choice is repeated with the odds exp(intercept + slope · ln Σ exp score), over the items that were chosen before. */
+  /**
+   * A choice is repeated with the odds exp(intercept + slope · ln Σ exp score), over the items that were chosen before. The sum's logarithm
+   * counts as the nearer end of `range` where it is beyond those of most users, such as for one who has not come for years.
+   */
   readonly intercept: number;
   readonly slope: number;
+  readonly range: readonly [number, number];
   /**
    * Of the choices of new items, the part of the item at each place of the new ones: at place 1, at 2, and at each from 3 to 4, 5 to 8
    * and so on up to 256. They never rise.
@@ -69,7 +73,12 @@ const Metadata = z.object({
   usual_rate: z.number().positive().max(1).optional(),
   weights: z.array(z.number()).length(REPEAT_FEATURES).optional(),
   odds: z
-    .object({ intercept: z.number(), slope: z.number(), places: z.array(z.number().positive()).length(REPEAT_PLACES) })
+    .object({
+      intercept: z.number(),
+      slope: z.number(),
+      range: z.tuple([z.number(), z.number()]),
+      places: z.array(z.number().positive()).length(REPEAT_PLACES),
+    })
     .optional(),
 });
 

@@ -27,13 +27,12 @@ export function joinChosen(
   const best = topK(scores, PLACES_MAX, isNew).map((item) => scores[item]!);
   if (best.length === 0) best.push(0); // all that there is was chosen before
   const { deviation } = scaleOf(scores);
+  const { intercept, slope, range, places } = odds;
   const inclusive = logSumExp([...again.values()]);
-  const { intercept, slope, places } = odds;
+  const repeated = intercept + slope * Math.min(range[1], Math.max(range[0], inclusive)); // ln of the odds of a repeated choice
   const shares = places.map(Math.log);
-  for (const [item, value] of again) {
-    const share = intercept + slope * inclusive + (value - inclusive); // ln of the odds against a choice of something new
-    scores[item] = scoreAt(placeWith(share, shares), best, deviation);
-  }
+  for (const [item, value] of again)
+    scores[item] = scoreAt(placeWith(repeated + value - inclusive, shares), best, deviation);
 }
 
 /** ln of the place at which a new item has this share, between the middles of the ranges, and beyond them with a share of 1 / place. */

@@ -50,6 +50,7 @@ export const REPEATS = {
 export const ODDS = {
   intercept: -2.5,
   slope: 0.75,
+  range: [-8, 4] as const,
   places: Array.from({ length: 9 }, (_, range) => 0.5 ** (range + 6)),
 };
 export const TOGETHER = {

@@ -84,7 +84,7 @@ describe("what was chosen before, where it is known how likely it is chosen agai
   // Ann's only item is chosen again with odds of e^intercept against all new ones, of which the first takes a half.
   const repeats = (intercept: number): RepeatIntervals => ({
     ...{ itemCount: 4, daysOf: () => 1, rateOf: () => 1, weights: [1, 0, 0, 0, 0] },
-    odds: { intercept, slope: 0, places: Array.from({ length: 9 }, (_, range) => 0.5 ** (range + 1)) },
+    odds: { intercept, slope: 0, range: [-9, 9], places: Array.from({ length: 9 }, (_, range) => 0.5 ** (range + 1)) },
   });
   const askAnn = async (intercept: number, more: Partial<RankRequest> = {}, known: Partial<Snapshot> = {}) => {
     const request = { userId: "ann" as UserId, limit: 10, session: [], filter: undefined, excludeSeen: false };
@@ -115,7 +115,7 @@ describe("what was chosen before, where it is known how likely it is chosen agai
   test("its reason is itself, and with a model that ignores users the list is personal all the same", async () => {
     const answer = await askAnn(2, { wanted: { scores: false, reasons: true } }, { personalizes: false });
     expect(answer.strategy).toBe("personalized");
-    expect(answer.reasons![0]).toEqual([{ item: 0, share: 1 }]);
+    expect(answer.reasons).toEqual([[{ item: 0, share: 1 }], [], [], []]);
   });
 });
 

@@ -76,10 +76,21 @@ function changed(metadata: Record<string, unknown>, arrays: Record<string, Typed
 const anything = z.record(z.string(), z.unknown());
 
 test("odds come back as they were written, and wrong ones are refused", () => {
-  const odds = { intercept: -1.5, slope: 0.7, places: Array.from({ length: 9 }, (_, range) => 0.1 / (range + 1)) };
+  const odds = {
+    intercept: -1.5,
+    slope: 0.7,
+    range: [-3, 2] as const,
+    places: Array.from({ length: 9 }, (_, range) => 0.1 / (range + 1)),
+  };
   expect(decodeRepeatIntervals(encodeRepeatIntervals({ ...RIGHT, odds })).odds).toEqual(odds);
   expect(decodeRepeatIntervals(encodeRepeatIntervals(RIGHT)).odds).toBeUndefined();
-  const wrong = [{ places: [0.1] }, { places: odds.places.with(3, 0) }, { slope: "1" }, { intercept: null }];
+  const wrong = [
+    { range: [1] },
+    { places: [0.1] },
+    { places: odds.places.with(3, 0) },
+    { slope: "1" },
+    { intercept: null },
+  ];
   for (const change of wrong)
     expect(() => decodeRepeatIntervals(changed({ odds: { ...odds, ...change } }))).toThrow(FormatError);
 });

@@ -16,7 +16,7 @@ function listOf(again: readonly (readonly [number, number])[], odds: Partial<Rep
   const scores = Float32Array.from({ length: itemCount }, (_, index) => 100 - index);
   const values = new Map(again.map(([index, value]) => [item(index), value]));
   joinChosen(scores, values, {
-    odds: { intercept: 0, slope: 0, places: HALVES, ...odds },
+    odds: { intercept: 0, slope: 0, range: [-100, 100], places: HALVES, ...odds },
     isHidden: undefined,
   });
   return inOrder(scores);
@@ -38,6 +38,7 @@ test("by the slope, much that is likely to be chosen again makes a repeated choi
   const odds = { intercept: -3, slope: 1 };
   expect(listOf([[11, -1]], odds).indexOf(11)).toBeGreaterThan(3);
   expect(listOf([[11, 4]], odds)[0]).toBe(11);
+  expect(listOf([[11, 40]], { ...odds, range: [-9, -1] })).toEqual(listOf([[11, -1]], odds)); // and not beyond what was seen
 });
 
 const someOdds = fc
@@ -46,7 +47,14 @@ const someOdds = fc
     fc.double({ min: -0.5, max: 1.5, noNaN: true }),
     fc.array(fc.double({ min: 1e-6, max: 0.5, noNaN: true }), { minLength: 9, maxLength: 9 }),
   )
-  .map(([intercept, slope, places]): RepeatOdds => ({ intercept, slope, places: places.sort((a, b) => b - a) }));
+  .map(
+    ([intercept, slope, places]): RepeatOdds => ({
+      intercept,
+      slope,
+      range: [-50, 50],
+      places: places.sort((a, b) => b - a),
+    }),
+  );
 
 test("new items keep their scores, and chosen ones their order, for all scores, sizes and odds", () =>
   fc.assert(
@@ -89,7 +97,7 @@ test("an item is not before a new item that is twice as likely, nor behind one t
 
 test("hidden items take no place, and without new items the chosen ones keep their order", () => {
   const scores = Float32Array.of(9, 8, 7, 6, 0);
-  const odds = { intercept: 0, slope: 0, places: HALVES.map((share) => 2 * share) };
+  const odds = { intercept: 0, slope: 0, range: [-9, 9] as const, places: HALVES.map((share) => 2 * share) };
   joinChosen(scores, new Map([[item(4), 0]]), { odds, isHidden: (index) => index < 2 });
   expect([...scores]).toEqual([9, 8, 7, 6, 7]); // as likely as the first item that is shown
   const all = Float32Array.of(2, 1);

@@ -103,8 +103,8 @@ test("a report says how many choices its lists leave out because they repeat", a
   expect(await warnings({ dataset: repeating(7) })).toContain(
     "30 % of the choices are of items that the user had chosen",
   );
-  expect(await warnings({ dataset: repeating(7), includeSeen: true })).toBe("");
-  expect(await warnings({ dataset: repeating(9) })).toBe("");
+  expect(await warnings({ dataset: repeating(7), includeSeen: true })).not.toContain("of the choices");
+  expect(await warnings({ dataset: repeating(9) })).not.toContain("of the choices");
 });
 
 describe("small data", () => {

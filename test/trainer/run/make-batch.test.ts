@@ -37,7 +37,12 @@ beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "make-batch-"));
   edge = await startEdge({ vars: { ...CACHING, EVENT_EXPORT_SECONDS: 3600 } });
   const { exported } = world;
-  const repeatOdds = { intercept: 0, slope: 0, places: Array.from({ length: 9 }, (_, range) => 0.1 / (range + 1)) };
+  const repeatOdds = {
+    intercept: 0,
+    slope: 0,
+    range: [-9, 9] as const,
+    places: Array.from({ length: 9 }, (_, range) => 0.1 / (range + 1)),
+  };
   const events = { meanings: MEANINGS, learnt: {} };
   await edge.publish({ dataset, exported, repeatOdds, events, itemIdColumn: "item_id" });
   const item = (await listOf(userId(0), {}))[0]!.item_id;

@@ -16,6 +16,8 @@ const CHOICES_MIN = 50;
 /** The inclusive value of a nested logit counts less than fully. */
 const USUAL: readonly number[] = [0, 0.7];
 const PRECISION = 1;
+/** Part of the users at either end of the range. */
+const TAIL = 0.02;
 /** Counts as so many choices of the items of each range of places. */
 const PLACE_PRIOR = 0.5;
 
@@ -28,7 +30,9 @@ export function fitRepeatOdds(outcomes: readonly RepeatOutcome[]): RepeatOdds | 
   const [intercept, slope] = maximum((point) => likelihood(counted, point), USUAL) as [number, number];
   // Less to choose again would make a repeated choice likelier: users who repeat much then have few items, and new users are none of them.
   const byHistory = slope > 0 ? { intercept, slope } : { intercept: Math.log(repeated / places.length), slope: 0 };
-  return { ...byHistory, places: sharesOf(places) };
+  const sorted = Float64Array.from(counted, ({ inclusive }) => inclusive).sort();
+  const quantile = (fraction: number) => sorted[Math.floor(fraction * (sorted.length - 1))]!;
+  return { ...byHistory, range: [quantile(TAIL), quantile(1 - TAIL)], places: sharesOf(places) };
 }
 
 /** The logarithm of the likelihood of repeating, by logistic regression on the inclusive value, with a Gaussian prior. */

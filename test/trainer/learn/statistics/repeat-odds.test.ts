@@ -24,6 +24,7 @@ test("intercept and slope are those by which choices were repeated", () => {
   const odds = fitRepeatOdds(outcomesOf(20_000, (inclusive) => sigma(0.5 * inclusive - 1), among(16)))!;
   expect(odds.intercept).toBeCloseTo(-1, 1);
   expect(odds.slope).toBeCloseTo(0.5, 1);
+  for (const [i, end] of [-3, 3].entries()) expect(odds.range[i]).toBeCloseTo(end, 0);
 });
 
 test("a repeated choice is never likelier with less to choose again: the share of all is taken instead", () => {
