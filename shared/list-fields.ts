@@ -35,9 +35,9 @@ export function offsetOf({ limit, offset, diversity = 0, exploration = 0 }: Page
 
 export const SEEN_MEANING =
   "What becomes of items that the user has seen: `exclude` leaves them out, `include` does not, and `only` ranks what the user has " +
-  "chosen before and may want again, by how often, how lately and after how long items are chosen again: the stored history, live " +
-  "events and the call's own `interactions`. Nothing else is in the answer then, pinned items included. Where users choose items " +
-  "again, `include` places them by the odds that they do. Default: exclude, but include with `item_ids`.";
+  "chosen before and may want again, by how often, how lately, at which times and after how long items are chosen again: the stored " +
+  "history, live events and the call's own `interactions`. Nothing else is in the answer then, pinned items included. Where users " +
+  "choose items again, `include` places them by the odds that they do. Default: exclude, but include with `item_ids`.";
 export const STRATEGY_MEANING =
   "`popular` ranks popular items, `trending` those whose part of all positive interactions has grown most in the last 48 hours over " +
   "the 28 days before, live events included, and `newest` the newest ones, whoever asks. Growth is a lower bound, so that a few " +

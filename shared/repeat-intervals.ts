@@ -18,7 +18,9 @@ import { arrayOf, type Container, decodeContainer, encodeContainer } from "./con
 import type { ItemIndex } from "./ids.ts";
 
 /** The number of features of an item in a history, and so of weights. */
-export const REPEAT_FEATURES = 5;
+export const REPEAT_FEATURES = 7;
+/** Those that files of all releases with weights have. The weights of others are apart, as edges of earlier releases do not know them. */
+const FIRST_FEATURES = 5;
 /** The ranges of places, of which each but the first two is as wide as all before it. */
 export const REPEAT_PLACES = 9;
 /** The newest entries of a history that weights and odds are learnt from and applied to. */
@@ -71,7 +73,12 @@ const Metadata = z.object({
   item_count: z.int().nonnegative(),
   usual_days: z.number().positive(),
   usual_rate: z.number().positive().max(1).optional(),
-  weights: z.array(z.number()).length(REPEAT_FEATURES).optional(),
+  weights: z.array(z.number()).length(FIRST_FEATURES).optional(),
+  /** Absent: zeros. */
+  further_weights: z
+    .array(z.number())
+    .length(REPEAT_FEATURES - FIRST_FEATURES)
+    .optional(),
   odds: z
     .object({
       intercept: z.number(),
@@ -84,7 +91,11 @@ const Metadata = z.object({
 
 export function encodeRepeatIntervals(table: RepeatTable): Uint8Array {
   const { itemCount, usualDays, usualRate, weights, odds, items, days, rates } = table;
-  const numbers = { item_count: itemCount, usual_days: usualDays, usual_rate: usualRate, weights, odds };
+  const numbers = {
+    ...{ item_count: itemCount, usual_days: usualDays, usual_rate: usualRate, odds },
+    weights: weights.slice(0, FIRST_FEATURES),
+    further_weights: weights.slice(FIRST_FEATURES),
+  };
   return encodeContainer({ kind: KIND, metadata: Metadata.parse(numbers), arrays: { items, days, rates } });
 }
 
@@ -109,8 +120,11 @@ export const openRepeats = (
   ...repeatsOf(table),
 });
 
+const NO_FURTHER: readonly number[] = new Array(REPEAT_FEATURES - FIRST_FEATURES).fill(0);
+
 function ratesOf(container: Container<z.infer<typeof Metadata>>, length: number) {
-  const { usual_rate: usualRate, weights } = container.metadata;
+  const { usual_rate: usualRate, weights: first, further_weights: further = NO_FURTHER } = container.metadata;
+  const weights = first && [...first, ...further];
   const isOfBefore = usualRate === undefined && weights === undefined && !container.arrays.has("rates");
   if (isOfBefore) return { usualRate: 1, rates: new Float32Array(length).fill(1), weights };
   const rates = arrayOf(container, "rates", { dtypes: ["f32"], length });

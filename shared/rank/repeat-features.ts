@@ -8,8 +8,13 @@ export const DECAY = 0.5;
 /** The resolution of recorded times, and the smallest age. */
 const SECOND_DAYS = 1 / 86_400;
 
+/** A time within a day, or a week, is near another one if it is so sharp: within some two hours of the day, a quarter day of the week. */
+const SHARPNESS = { day: 5, week: 20 };
+/** So much of an item's choices counts as near any time. */
+const ANY_TIME = 0.1;
+
 /**
- * Each distinct item of a history, in the order of its first choice, with its five features. With the ages a of the moments at which it
+ * Each distinct item of a history, in the order of its first choice, with its seven features. With the ages a of the moments at which it
  * was chosen, in days, n of them, the last one aₙ; and the item's interval d and repeat rate p:
  *
  *     ln Σ a^−½    often and lately (Anderson and Schooler, Reflections of the Environment in Memory, 1991)
@@ -17,35 +22,45 @@ const SECOND_DAYS = 1 / 86_400;
  *     r            ln (aₙ / d), whether it is due
  *     r²           far from when it is due
  *     ln p         whether it is something that one chooses again
+ *     ln t         t = (.1 + Σ exp (5 cos 2πa − 5) / n) / 1.1, whether it is chosen at this time of the day
+ *     ln w         the same of the week, with 20 cos (2πa / 7) − 20
  *
  * Several entries of an item at one moment count once. Features are finite for all ages, since none is below a second.
  *
- * @returns `features` [chosen.length, 5] in row-major order.
+ * @returns `features` [chosen.length, 7] in row-major order.
  */
 export function repeatFeatures(
   { items, agesDays }: History,
   { daysOf, rateOf }: RepeatsOf,
 ): { readonly chosen: ItemIndex[]; readonly features: Float64Array } {
-  const moments = new Map<ItemIndex, { count: number; activation: number; last: number }>();
+  const moments = new Map<ItemIndex, { count: number; activation: number; day: number; week: number; last: number }>();
   for (const [i, item] of items.entries()) {
     const age = Math.max(SECOND_DAYS, agesDays[i]!);
-    const own = moments.get(item);
-    if (!own) moments.set(item, { count: 1, activation: age ** -DECAY, last: age });
-    else if (own.last !== age) {
-      own.count++;
-      own.activation += age ** -DECAY;
-      own.last = Math.min(own.last, age);
-    }
+    const own = moments.get(item) ?? { count: 0, activation: 0, day: 0, week: 0, last: Number.POSITIVE_INFINITY };
+    if (own.last === age) continue;
+    own.count++;
+    own.activation += age ** -DECAY;
+    own.day += nearness(age % 1, SHARPNESS.day);
+    own.week += nearness((age / 7) % 1, SHARPNESS.week);
+    own.last = Math.min(own.last, age);
+    moments.set(item, own);
   }
   const features = new Float64Array(moments.size * REPEAT_FEATURES);
   let at = 0;
-  for (const [item, { count, activation, last }] of moments) {
+  for (const [item, { count, activation, day, week, last }] of moments) {
     const due = Math.log(last) - Math.log(daysOf(item));
-    features.set([Math.log(activation), Math.log(count), due, due * due, Math.log(rateOf(item))], at);
+    const choice = [Math.log(activation), Math.log(count), due, due * due, Math.log(rateOf(item))];
+    features.set([...choice, atThisTime(day / count), atThisTime(week / count)], at);
     at += REPEAT_FEATURES;
   }
   return { chosen: [...moments.keys()], features };
 }
+
+/** From 1 at whole periods towards 0 between them. */
+const nearness = (periods: number, sharpness: number): number =>
+  Math.exp(sharpness * (Math.cos(2 * Math.PI * periods) - 1));
+
+const atThisTime = (share: number): number => Math.log((ANY_TIME + share) / (ANY_TIME + 1));
 
 /** weights · features of the row. */
 export function repeatScore(weights: ArrayLike<number>, features: Float64Array, row: number): number {

@@ -9,7 +9,7 @@ import { decodeSimilarity } from "../../shared/similarity.ts";
 import { decodeTogether } from "../../shared/together.ts";
 import { decodeUserValues } from "../../shared/user-values.ts";
 import { decodeUserRecords } from "../fixtures/user-page.ts";
-import { CHOICES, COUNTS, format2Files, ITEM_COUNT, ODDS, REPEATS, SIMILARITY, USERS } from "./format-2.ts";
+import { CHOICES, COUNTS, format2Files, ITEM_COUNT, ODDS, REPEATS, SIMILARITY, USERS, WEIGHTS } from "./format-2.ts";
 
 const folder = new URL("format-2/", import.meta.url).pathname;
 const frozen = (name: string) => new Uint8Array(readFileSync(folder + name));
@@ -92,13 +92,13 @@ test.each(["repeat-intervals.bin", "repeat-intervals-weighted.bin", "repeat-inte
 test("repeat-intervals-weighted.bin: rates and weights, which earlier files lack", () => {
   const { rateOf, weights } = decodeRepeatIntervals(frozen("repeat-intervals-weighted.bin"));
   expect([0, 1, 2, 3, 4].map((item) => rateOf(item as ItemIndex))).toEqual([0.0625, 0.5, 0.0625, 0.0625, 0.125]);
-  expect(weights).toEqual(REPEATS.weights);
+  expect(weights).toEqual([...REPEATS.weights, 0, 0]);
   expect(decodeRepeatIntervals(frozen("repeat-intervals.bin")).weights).toBeUndefined();
 });
 
 test("repeat-intervals-odds.bin: odds against new items, which earlier files lack", () => {
   expect(decodeRepeatIntervals(frozen("repeat-intervals-odds.bin"))).toMatchObject({
-    weights: REPEATS.weights,
+    weights: WEIGHTS,
     odds: ODDS,
   });
   expect(decodeRepeatIntervals(frozen("repeat-intervals-weighted.bin")).odds).toBeUndefined();

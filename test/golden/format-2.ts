@@ -53,6 +53,7 @@ export const ODDS = {
   range: [-8, 4] as const,
   places: Array.from({ length: 9 }, (_, range) => 0.5 ** (range + 6)),
 };
+export const WEIGHTS = [...REPEATS.weights, 0.75, 0.375];
 export const TOGETHER = {
   itemCount: ITEM_COUNT,
   start: Uint32Array.of(0, 2, 2, 3),
@@ -94,12 +95,18 @@ export async function format2Files(): Promise<ReadonlyMap<string, Uint8Array>> {
     ["recent-choices.bin", encodeRecentChoices(CHOICES)],
     ["together.bin", encodeTogether(TOGETHER)],
     ["repeat-intervals.bin", intervalsAlone(INTERVALS)],
-    ["repeat-intervals-weighted.bin", encodeRepeatIntervals(REPEATS)],
-    ["repeat-intervals-odds.bin", encodeRepeatIntervals({ ...REPEATS, odds: ODDS })],
+    ["repeat-intervals-weighted.bin", withWeights(REPEATS)],
+    ["repeat-intervals-odds.bin", encodeRepeatIntervals({ ...REPEATS, weights: WEIGHTS, odds: ODDS })],
   ]);
 }
 
-/** A file of repeat intervals as it was written before it had rates and weights. */
+/** A file of repeat intervals as it was written with weights of five features, and without odds. */
+function withWeights({ itemCount, usualDays, usualRate, weights, items, days, rates }: typeof REPEATS): Uint8Array {
+  const metadata = { item_count: itemCount, usual_days: usualDays, usual_rate: usualRate, weights };
+  return encodeContainer({ kind: "repeat-intervals", metadata, arrays: { items, days, rates } });
+}
+
+/** The same as it was written before it had rates and weights. */
 function intervalsAlone({ itemCount, usualDays, items, days }: typeof INTERVALS): Uint8Array {
   const metadata = { item_count: itemCount, usual_days: usualDays };
   return encodeContainer({ kind: "repeat-intervals", metadata, arrays: { items, days } });

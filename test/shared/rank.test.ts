@@ -83,7 +83,7 @@ describe("lists by kind of request", () => {
 describe("what was chosen before, where it is known how likely it is chosen again", () => {
   // Ann's only item is chosen again with odds of e^intercept against all new ones, of which the first takes a half.
   const repeats = (intercept: number): RepeatIntervals => ({
-    ...{ itemCount: 4, daysOf: () => 1, rateOf: () => 1, weights: [1, 0, 0, 0, 0] },
+    ...{ itemCount: 4, daysOf: () => 1, rateOf: () => 1, weights: [1, 0, 0, 0, 0, 0, 0] },
     odds: { intercept, slope: 0, range: [-9, 9], places: Array.from({ length: 9 }, (_, range) => 0.5 ** (range + 1)) },
   });
   const askAnn = async (intercept: number, more: Partial<RankRequest> = {}, known: Partial<Snapshot> = {}) => {

@@ -6,7 +6,7 @@ import { decodeContainer, encodeContainer, type TypedArray } from "../../shared/
 import type { ItemIndex } from "../../shared/ids.ts";
 import { decodeRepeatIntervals, encodeRepeatIntervals } from "../../shared/repeat-intervals.ts";
 
-const WEIGHTS = [0.4, 0.6, 0, -0.05, 0.4];
+const WEIGHTS = [0.4, 0.6, 0, -0.05, 0.4, 0.8, 0.3];
 
 test("an item has its own interval and rate, and others the usual ones", () =>
   fc.assert(

@@ -38,7 +38,7 @@ test("with weights, what is due comes before what was just chosen, and what is c
       itemCount: 10,
       daysOf: (item) => (item === 1 ? 30 : 3),
       rateOf: (item) => (item === 9 ? 0.01 : 0.3),
-      weights: [0.4, 0.6, 0, -0.05, 0.4],
+      weights: [0.4, 0.6, 0, -0.05, 0.4, 0, 0],
     });
     return chosen.toSorted((a, b) => scores[b]! - scores[a]!);
   };

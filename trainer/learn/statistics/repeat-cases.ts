@@ -8,7 +8,7 @@ import { visitStarts } from "./visits.ts";
 
 /** With one visit of each user, weights for groceries rank up to 1 % worse. More visits would leave less for the statistics. */
 const VISITS_MAX = 3;
-/** They take 40 MB at most. Ten times as many rank half a percent better on one of two data sets of groceries. */
+/** They take 60 MB at most. Ten times as many rank half a percent better on one of two data sets of groceries. */
 const CASES_MAX = 2000;
 /** At most so many users, evenly spread, are looked at for cases. */
 const USERS_MAX = 20_000;

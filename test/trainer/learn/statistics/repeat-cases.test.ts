@@ -44,7 +44,7 @@ test("a case has the items of the history at the time of the visit, and those th
   expect(cases.map(({ isWanted }) => [...isWanted])).toEqual([[1, 0, 0, 1]]);
   const expected = [Math.log(1 / Math.sqrt(3) + 1 / Math.sqrt(2)), Math.log(2), Math.log(2), Math.log(2) ** 2, 0];
   for (const [f, value] of expected.entries()) expect(cases[0]!.features[f]).toBeCloseTo(value, 6);
-  expect([...cases[0]!.features.subarray(10, 12)]).toEqual([0, 0]); // item 3 counts once, a day ago
+  expect([...cases[0]!.features.subarray(14, 16)]).toEqual([0, 0]); // item 3 counts once, a day ago
 });
 
 test("a history is the newest 500 positive choices", () => {

@@ -7,7 +7,7 @@ import { repeatIntervals } from "../../../../trainer/learn/statistics/repeat-int
 import { fitRepeatWeights, type RepeatCase } from "../../../../trainer/learn/statistics/repeat-weights.ts";
 import { interactionsOf, REPEATED_ITEMS, repeatingUsers } from "../../../fixtures/repeating-users.ts";
 
-const USUAL = [0.4, 0.6, 0, -0.05, 0.4];
+const USUAL = [0.4, 0.6, 0, -0.05, 0.4, 0, 0];
 
 /** What the weights maximise, as the definition has it. */
 function objective(cases: readonly RepeatCase[], weights: readonly number[]): number {
@@ -28,7 +28,7 @@ const caseOf = (rows: readonly (readonly number[])[], ...wanted: readonly number
 });
 const someCase = fc
   .tuple(
-    fc.array(fc.array(fc.double({ min: -5, max: 5, noNaN: true }), { minLength: 5, maxLength: 5 }), {
+    fc.array(fc.array(fc.double({ min: -5, max: 5, noNaN: true }), { minLength: 7, maxLength: 7 }), {
       minLength: 2,
       maxLength: 6,
     }),
@@ -42,7 +42,7 @@ test("weights are the maximum: none beside them has a higher objective", () =>
     fc.property(fc.array(someCase, { maxLength: 60 }), (cases) => {
       const weights = fitRepeatWeights(cases);
       const best = objective(cases, weights);
-      for (let f = 0; f < 5; f++)
+      for (let f = 0; f < 7; f++)
         for (const change of [-0.01, 0.01])
           expect(objective(cases, weights.with(f, weights[f]! + change))).toBeLessThan(best);
     }),
@@ -50,7 +50,7 @@ test("weights are the maximum: none beside them has a higher objective", () =>
 
 test("without cases, and where all items look alike, weights are the usual ones", () => {
   expect(fitRepeatWeights([])).toEqual(USUAL);
-  const alike = caseOf([Array(5).fill(3), Array(5).fill(3)], 1);
+  const alike = caseOf([Array(7).fill(3), Array(7).fill(3)], 1);
   const weights = fitRepeatWeights(Array<RepeatCase>(1000).fill(alike));
   for (const [f, weight] of weights.entries()) expect(weight).toBeCloseTo(USUAL[f]!, 10);
 });
@@ -59,8 +59,8 @@ test("where whole steps of Newton's method would jump to and fro, halved ones fi
   // At the usual weights, the wanted item is so unlikely that the curvature is almost that of the prior alone.
   const far = caseOf(
     [
-      [0, 0, 0, 0, 0],
-      [0, 0, 16, 256, 0],
+      [0, 0, 0, 0, 0, 0, 0],
+      [0, 0, 16, 256, 0, 0, 0],
     ],
     1,
   );
