@@ -71,7 +71,11 @@ export const EVALUATE = {
     },
     "weight-mb": { ...text, value: "N", default: "48", help: "weights that the served model may have (48)" },
     seed: { ...text, value: "N", default: "1", help: "of everything random (1)" },
-    "include-seen": { type: "boolean", default: false, help: "do not leave out items of the user's train rows" },
+    "include-seen": {
+      type: "boolean",
+      default: false,
+      help: "do not leave out items of the user's train rows: they come by the odds that they are chosen again where that is better",
+    },
     json: {
       ...{ type: "boolean", default: false },
       help: "one JSON object on standard output; everything else goes to standard error",
