@@ -19,10 +19,12 @@ import type { ItemIndex } from "./ids.ts";
 
 /** The number of features of an item in a history, and so of weights. */
 export const REPEAT_FEATURES = 7;
-/** Those that files of all releases with weights have. The weights of others are apart, as edges of earlier releases do not know them. */
+/** Edges of earlier releases expect exactly so many weights, so the file has the others in a field of their own. */
 const FIRST_FEATURES = 5;
-/** The ranges of places, of which each but the first two is as wide as all before it. */
-export const REPEAT_PLACES = 9;
+/** Places of new items come in ranges: 1, 2, 3 to 4, 5 to 8 and so on. */
+export const PLACE_RANGES = 9;
+/** The last place of the last range. */
+export const PLACES_MAX = 2 ** (PLACE_RANGES - 1);
 /** The newest entries of a history that weights and odds are learnt from and applied to. */
 export const REPEAT_HISTORY_MAX = 500;
 
@@ -51,10 +53,7 @@ export type RepeatOdds = {
   readonly intercept: number;
   readonly slope: number;
   readonly range: readonly [number, number];
-  /**
-   * Of the choices of new items, the part of the item at each place of the new ones: at place 1, at 2, and at each from 3 to 4, 5 to 8
-   * and so on up to 256. They never rise.
-   */
+  /** By range: of the choices of new items, the part that each place of the range has. It never rises from range to range. */
   readonly places: readonly number[];
 };
 
@@ -84,7 +83,7 @@ const Metadata = z.object({
       intercept: z.number(),
       slope: z.number(),
       range: z.tuple([z.number(), z.number()]),
-      places: z.array(z.number().positive()).length(REPEAT_PLACES),
+      places: z.array(z.number().positive()).length(PLACE_RANGES),
     })
     .optional(),
 });

@@ -1,13 +1,11 @@
 /** Lists in which what the user has chosen before competes with what is new to the user. */
 import type { ItemIndex } from "../ids.ts";
-import { REPEAT_PLACES, type RepeatOdds } from "../repeat-intervals.ts";
+import { PLACE_RANGES, PLACES_MAX, type RepeatOdds } from "../repeat-intervals.ts";
 import { topK } from "../top-k.ts";
 import { scaleOf } from "./score-scale.ts";
 
-/** New items that chosen ones are compared with one by one. */
-const PLACES_MAX = 2 ** (REPEAT_PLACES - 1);
 /** ln of the middle of each range of places. */
-const MIDDLES = Array.from({ length: REPEAT_PLACES }, (_, range) =>
+const MIDDLES = Array.from({ length: PLACE_RANGES }, (_, range) =>
   Math.log(range < 2 ? range + 1 : (2 ** (range - 1) + 1 + 2 ** range) / 2),
 );
 

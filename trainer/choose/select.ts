@@ -135,7 +135,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const { cutOffs, includeSeen, signal } = context;
   const serving = { cutOffs, includeSeen, signal, values: byValues?.choice && byValues.served };
   const chosen = await withServedValues(trial, validation, serving);
-  const repeatOdds = await oddsFor(chosen, input, { validation, metric });
+  const repeatOdds = await chooseRepeatOdds(chosen.served, validation, { ...input, metric });
   const fingerprint = splitFingerprint(validation.dataset, validation.split);
   const lists = { chosen: chosen.evaluation, popularity: comparedBaseline.evaluation };
   const detail = evaluationDetail(validation, lists, fingerprint);
@@ -208,18 +208,6 @@ async function valuesFor(
   const chosen = await chooseUserValues({ train, codes, table, halfLifeDays, seed, signal, progress: report });
   const { choice } = chosen;
   return { ...chosen, served: servedValues(train, { table, choice, halfLifeDays }) };
-}
-
-/** The cases are those of the choice, with seen items among the targets. */
-async function oddsFor(
-  { served }: Trial,
-  { dataset, protocol, includeSeen, ...options }: SelectInput,
-  { validation, metric }: Pick<SelectState, "validation" | "metric">,
-): Promise<JudgedOdds | undefined> {
-  if (protocol === "sessions" || protocol === "set") return undefined;
-  const plan = planSplit(dataset, { protocol, seed: options.seed, includeSeen: true });
-  const split = includeSeen ? validation.split : plan(validation.dataset);
-  return await chooseRepeatOdds(served, split, { ...options, metric });
 }
 
 /** Fraction of the budget for comparing half-lives of popularity. */

@@ -23,7 +23,7 @@ function listOf(again: readonly (readonly [number, number])[], odds: Partial<Rep
 }
 
 test("an item stands where new items are as likely as it is", () => {
-  // Of two items, with shares of 3 / 4 and 1 / 4, a repeated choice is as likely as a new one.
+  // Of the repeated choices, three in four are of item 10 and one in four of item 11.
   const two = [
     [10, Math.log(3)],
     [11, 0],

@@ -2,8 +2,8 @@ import { repeatScores } from "../../../shared/rank/chosen-again.ts";
 import { historyOf } from "../../../shared/rank.ts";
 import {
   openRepeats,
+  PLACES_MAX,
   REPEAT_HISTORY_MAX,
-  REPEAT_PLACES,
   type RepeatOdds,
   type RepeatTable,
 } from "../../../shared/repeat-intervals.ts";
@@ -11,6 +11,7 @@ import { samplePositions, seededRandom } from "../../learn/numerics/seeded-rando
 import { repeatIntervals } from "../../learn/statistics/repeat-intervals.ts";
 import { fitRepeatOdds, type RepeatOutcome } from "../../learn/statistics/repeat-odds.ts";
 import { hasRepeats } from "../../learn/statistics/valued-histories.ts";
+import type { Interactions } from "../../read/dataset/dataset.ts";
 import { mean } from "../evaluate/bootstrap.ts";
 import {
   cutOffOf,
@@ -23,13 +24,12 @@ import {
 import type { EvaluationCases } from "../evaluate/evaluation-cases.ts";
 import { lift } from "../evaluate/evaluation-figures.ts";
 import type { Served } from "../evaluate/offline-snapshot.ts";
-import type { ValidationSplit } from "../splits/choose-split.ts";
+import { planSplit, type SplitOptions, type ValidationSplit } from "../splits/choose-split.ts";
 
 /** Lists from which the odds are learnt, and on which they are judged: with eleven numbers, that flatters them little. */
 const CASES = { least: 300, most: 2000 };
 /** Part of the seconds for choosing that the lists of both kinds may take, if these are more than the least. */
 const TIME_FRACTION = 0.05;
-const PLACES_MAX = 2 ** (REPEAT_PLACES - 1);
 
 export type JudgedOdds = {
   readonly odds: RepeatOdds;
@@ -38,10 +38,11 @@ export type JudgedOdds = {
   readonly joined: number;
 };
 
-type Options = {
+type Options = Pick<SplitOptions, "protocol" | "seed"> & {
+  /** Whether the choice is by lists with seen items, so that its cases have them among their targets. */
+  readonly includeSeen?: boolean | undefined;
   readonly metric: MetricAtK;
   readonly secondsMax: number;
-  readonly seed: number;
   readonly signal: AbortSignal;
   readonly memoryMbMax: number;
 };
@@ -49,17 +50,16 @@ type Options = {
 /**
  * Learns how likely users choose again, and which place a new choice had in the model's own lists. Undefined where lists with seen items
  * are not reliably better by these odds than by the model alone, as those of a model that knows repeated clicks itself.
- *
- * @param split Its cases have seen items among their targets.
  */
 export async function chooseRepeatOdds(
   served: Served,
-  { kind, train, cases }: ValidationSplit,
-  { metric, secondsMax, seed, signal, memoryMbMax }: Options,
+  { dataset, split }: { readonly dataset: Interactions; readonly split: ValidationSplit },
+  { protocol, includeSeen, metric, secondsMax, seed, signal, memoryMbMax }: Options,
 ): Promise<JudgedOdds | undefined> {
-  const isInTime = kind === "temporal" || kind === "leave-last-out";
-  const table = isInTime && hasRepeats(train) ? repeatIntervals(train) : undefined;
+  const isInTime = protocol !== "sessions" && protocol !== "set";
+  const table = isInTime && hasRepeats(split.train) ? repeatIntervals(split.train) : undefined;
   if (!table) return undefined;
+  const { cases } = includeSeen ? split : planSplit(dataset, { protocol, seed, includeSeen: true })(dataset);
   const affordable = Math.floor((TIME_FRACTION * secondsMax) / (2 * secondsPerList(cases.itemCount)));
   const count = Math.max(CASES.least, Math.min(CASES.most, affordable));
   const positions = samplePositions(cases.count, count, seededRandom(seed, 83));

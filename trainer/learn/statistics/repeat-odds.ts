@@ -1,5 +1,5 @@
 import { logSumExp } from "../../../shared/rank/chosen-or-new.ts";
-import { REPEAT_PLACES, type RepeatOdds } from "../../../shared/repeat-intervals.ts";
+import { PLACE_RANGES, type RepeatOdds } from "../../../shared/repeat-intervals.ts";
 import { maximum, type Objective } from "../numerics/newton.ts";
 
 /** What a user chose next: items that the user had chosen before, and others. */
@@ -69,10 +69,10 @@ type Block = { readonly sum: number; readonly width: number; readonly ranges: nu
 
 /** By range of places (see RepeatOdds), the share of choices for each place in it. What would rise is joined with what is before it. */
 function sharesOf(places: readonly number[]): number[] {
-  const counts = new Array<number>(REPEAT_PLACES).fill(PLACE_PRIOR);
+  const counts = new Array<number>(PLACE_RANGES).fill(PLACE_PRIOR);
   for (const place of places) {
     const range = Math.ceil(Math.log2(place));
-    if (range < REPEAT_PLACES) counts[range]!++;
+    if (range < PLACE_RANGES) counts[range]!++;
   }
   const share = ({ sum, width }: Block) => sum / width;
   const blocks: Block[] = [];

@@ -16,11 +16,11 @@ const OPTIONS = {
 } as const;
 
 async function chosenFor(data: Interactions, method: Method, protocol: "next-item" | "set" = "next-item") {
-  const split = planSplit(data, { protocol, seed: 1, includeSeen: true })(data);
+  const split = planSplit(data, { protocol, seed: 1, includeSeen: false })(data);
   const train = { ...split.train, itemAttributes: [], userAttributes: [] };
   const fitted = await method.fit(train, method.grid(train)[0]!, fitContext());
   const served = { exported: fitted.export({ weightBytesMax: 1e7 }), historyMax: fitted.historyMax };
-  return await chooseRepeatOdds(served, split, OPTIONS);
+  return await chooseRepeatOdds(served, { dataset: data, split }, { ...OPTIONS, protocol });
 }
 
 /** Users who go from each of 40 items to one of two, and so meet all of them again and again. */
