@@ -250,13 +250,14 @@ async function scoreForUser(user: UserState, snapshot: Snapshot): Promise<Scored
 
 /** What the user has chosen before gets the score that its odds of being chosen again deserve, where the version knows them. */
 function withChosen(scored: Scored, { record, session, nowSeconds }: UserState, snapshot: Snapshot): Scored {
-  const { weights, odds } = snapshot.repeatIntervals ?? {};
+  const { repeatIntervals: repeats, sessions, isHidden } = snapshot;
+  if (!scored.scores || !repeats?.weights || !repeats.odds || sessions) return scored;
   const stored = learntOf(record, snapshot);
-  if (!scored.scores || !weights || !odds || !stored?.items.length || snapshot.sessions) return scored;
+  if (!stored?.items.length) return scored;
   const history = historyOf(stored, session, { nowSeconds, historyMax: REPEAT_HISTORY_MAX });
-  const values = repeatScores(history, snapshot.repeatIntervals!, weights);
-  joinChosen(scored.scores, values, { odds, isHidden: snapshot.isHidden });
-  return { ...scored, strategy: "personalized", again: values };
+  const again = repeatScores(history, repeats, repeats.weights);
+  joinChosen(scored.scores, again, { odds: repeats.odds, isHidden });
+  return { ...scored, strategy: "personalized", again };
 }
 
 /** What may be chosen again is its own reason. With a model that ignores the user, no history led to other items. */

@@ -8,7 +8,7 @@ export const DECAY = 0.5;
 /** The resolution of recorded times, and the smallest age. */
 const SECOND_DAYS = 1 / 86_400;
 
-/** A time within a day, or a week, is near another one if it is so sharp: within some two hours of the day, a quarter day of the week. */
+/** How fast nearness falls: two times of the day are near within some two hours, two times of the week within some six. */
 const SHARPNESS = { day: 5, week: 20 };
 /** So much of an item's choices counts as near any time. */
 const ANY_TIME = 0.1;

@@ -23,7 +23,7 @@ function listOf(again: readonly (readonly [number, number])[], odds: Partial<Rep
 }
 
 test("an item stands where new items are as likely as it is", () => {
-  // Of the repeated choices, three in four are of item 10 and one in four of item 11.
+  // Item 10 is three times as likely as item 11.
   const two = [
     [10, Math.log(3)],
     [11, 0],

@@ -28,7 +28,7 @@ export function fitRepeatOdds(outcomes: readonly RepeatOutcome[]): RepeatOdds | 
   if (Math.min(places.length, repeated) < CHOICES_MIN) return undefined;
   const counted = outcomes.map((outcome) => ({ ...outcome, inclusive: logSumExp(outcome.again) }));
   const [intercept, slope] = maximum((point) => likelihood(counted, point), USUAL) as [number, number];
-  // Less to choose again would make a repeated choice likelier: users who repeat much then have few items, and new users are none of them.
+  // A slope below 0 comes from users who repeat much and so have few items. By it, new users, who have few too, would repeat most.
   const byHistory = slope > 0 ? { intercept, slope } : { intercept: Math.log(repeated / places.length), slope: 0 };
   const sorted = Float64Array.from(counted, ({ inclusive }) => inclusive).sort();
   const quantile = (fraction: number) => sorted[Math.floor(fraction * (sorted.length - 1))]!;

@@ -1,3 +1,4 @@
+import { logSumExp } from "../../../shared/rank/chosen-or-new.ts";
 import { repeatScore } from "../../../shared/rank/repeat-features.ts";
 import { REPEAT_FEATURES as FEATURES } from "../../../shared/repeat-intervals.ts";
 import { maximum, type Objective } from "../numerics/newton.ts";
@@ -42,16 +43,15 @@ function addCase(
   { features, isWanted }: RepeatCase,
   weights: readonly number[],
 ): void {
-  const scores = Float64Array.from(isWanted, (_, row) => repeatScore(weights, features, row));
-  const largest = scores.reduce((max, score) => Math.max(max, score), Number.NEGATIVE_INFINITY);
-  const total = scores.reduce((sum, score) => sum + Math.exp(score - largest), 0);
+  const scores = Array.from(isWanted, (_, row) => repeatScore(weights, features, row));
+  const total = logSumExp(scores);
   const wantedCount = isWanted.reduce((sum, value) => sum + value, 0);
   const { gradient, curvature } = sums;
   const expected = new Float64Array(FEATURES);
   for (const [row, score] of scores.entries()) {
-    const probability = Math.exp(score - largest) / total;
+    const probability = Math.exp(score - total);
     const wanted = isWanted[row]! / wantedCount;
-    if (wanted > 0) sums.value += wanted * (score - largest - Math.log(total));
+    if (wanted > 0) sums.value += wanted * (score - total);
     for (let f = 0; f < FEATURES; f++) {
       const value = features[row * FEATURES + f]!;
       expected[f]! += probability * value;
