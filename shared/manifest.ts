@@ -58,6 +58,7 @@ export const MEDIA_TYPES = {
   recentChoices: "application/vnd.shortlist.recent-choices",
   together: "application/vnd.shortlist.together",
   repeatIntervals: "application/vnd.shortlist.repeat-intervals",
+  itemHours: "application/vnd.shortlist.item-hours",
   scoreRecipe: "application/vnd.shortlist.score-recipe",
 } as const;
 
@@ -152,6 +153,8 @@ const ManifestObject = z.object({
   together: Descriptor.optional(),
   /** How items are chosen again (shared/repeat-intervals.ts). Absent without repetitions; older readers ignore it. */
   repeat_intervals: Descriptor.optional(),
+  /** At which time of the day items are chosen (shared/item-hours.ts). Absent where it does not help; older readers ignore it. */
+  item_hours: Descriptor.optional(),
   /** Scores of a few items without the graph (shared/score-recipe.ts). Absent where they have no such form; older readers ignore it. */
   score_recipe: Descriptor.optional(),
   /** The events that the model listens to, and how many of each shard this version has learnt. Absent: none. */

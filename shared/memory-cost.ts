@@ -43,7 +43,7 @@ const sum = (values: readonly number[]) => values.reduce((total, value) => total
 
 export function memoryCostOf(manifest: Manifest): MemoryCost {
   const { model, catalog, attributes, users, user_values, similarity, item_count } = manifest;
-  const { recent_choices, together, repeat_intervals, score_recipe } = manifest;
+  const { recent_choices, together, repeat_intervals, item_hours, score_recipe } = manifest;
   const weights = sum(model.weights.map(({ file }) => file.size));
   const optional = [
     attributes,
@@ -53,6 +53,7 @@ export function memoryCostOf(manifest: Manifest): MemoryCost {
     recent_choices,
     together,
     repeat_intervals,
+    item_hours,
     score_recipe,
   ].map((file) => file?.size ?? 0);
   const decoded = optional.reduce((total, size) => total + size, catalog.size);

@@ -2,6 +2,7 @@ import type { Filter } from "./filter/parse-filter.ts";
 import { type ReferenceValues, resolveFilter } from "./filter/resolve-filter.ts";
 import type { ItemId, ItemIndex } from "./ids.ts";
 import { Problem } from "./problem.ts";
+import { moveToThisHour } from "./rank/at-this-hour.ts";
 import { chosenAgain, repeatScores } from "./rank/chosen-again.ts";
 import { joinChosen } from "./rank/chosen-or-new.ts";
 import { compileShaping, type Shaping } from "./rank/compile-shaping.ts";
@@ -203,7 +204,7 @@ async function scoreOthers(
   if (strategy === "newest") return scoreNewest(user, snapshot);
   if (strategy === "trending") return scoreTrending(user, snapshot);
   if (strategy === "popular") return POPULAR;
-  const scored = await scoreForUser(user, snapshot);
+  const scored = atThisHour(await scoreForUser(user, snapshot), user, snapshot);
   return excludeSeen ? scored : withChosen(scored, user, snapshot);
 }
 
@@ -246,6 +247,14 @@ async function scoreForUser(user: UserState, snapshot: Snapshot): Promise<Scored
   const strategy = strategyOf(record, session, snapshot);
   if (isEmpty) return { scores: undefined, history, strategy };
   return { scores: await snapshot.score(history), best: snapshot.bestOf, history, strategy };
+}
+
+/** What is chosen at this time of the day comes earlier, where that makes better lists. */
+function atThisHour(scored: Scored, { record, nowSeconds }: UserState, snapshot: Snapshot): Scored {
+  const { itemHours, isHidden } = snapshot;
+  const isNew = (item: ItemIndex) => !isHidden?.(item) && !record?.hasSeen(item);
+  if (scored.scores && itemHours) moveToThisHour(scored.scores, itemHours, { nowSeconds, isNew });
+  return scored;
 }
 
 /** What the user has chosen before gets the score that its odds of being chosen again deserve, where the version knows them. */

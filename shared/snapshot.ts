@@ -1,6 +1,7 @@
 import type { AttributeTable } from "./attributes.ts";
 import type { Filter } from "./filter/parse-filter.ts";
 import type { ItemId, ItemIdType, ItemIndex, UserId } from "./ids.ts";
+import type { ItemHours } from "./item-hours.ts";
 import type { PlacedItems } from "./items/placed-items.ts";
 import type { SessionRules } from "./manifest.ts";
 import type { ChoiceCounts, LiveChoices } from "./recent-choices.ts";
@@ -55,6 +56,8 @@ export type Snapshot = {
   readonly together?: Together | null | undefined;
   /** After how long items are chosen again. Absent where the data have too few repetitions, and in older versions. */
   readonly repeatIntervals?: RepeatIntervals | null | undefined;
+  /** At which time of the day items are chosen. Absent where it does not make better lists, and in older versions. */
+  readonly itemHours?: ItemHours | null | undefined;
   /** Item attributes; null or absent if the version has none. */
   readonly attributes?: AttributeTable | null | undefined;
   /** Absent in versions that were published without it. */

@@ -86,6 +86,7 @@ function versionOfItems({ customer, modelName, meanings }: WaitingModel, items: 
     recentChoices: null,
     together: null,
     repeatIntervals: null,
+    itemHours: null,
     scorer: { score: async () => popularityScores(items.length), release: async () => {} },
   };
 }

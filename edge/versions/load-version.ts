@@ -2,6 +2,7 @@ import { FormatError } from "../../shared/assert.ts";
 import { type AttributeTable, decodeAttributes } from "../../shared/attributes.ts";
 import { type Catalog, decodeCatalog } from "../../shared/catalog.ts";
 import type { ItemIndex } from "../../shared/ids.ts";
+import { decodeItemHours, type ItemHours } from "../../shared/item-hours.ts";
 import type { PlacedItems } from "../../shared/items/placed-items.ts";
 import { blobKey, type Descriptor, type GoldenScores, Manifest, manifestKey } from "../../shared/manifest.ts";
 import { passingBytes } from "../../shared/memory-cost.ts";
@@ -37,6 +38,7 @@ export type LoadedVersion = {
   readonly recentChoices: ChoiceCounts | null;
   readonly together: Together | null;
   readonly repeatIntervals: RepeatIntervals | null;
+  readonly itemHours: ItemHours | null;
   readonly scorer: Scorer;
   /** Scores of a few items without the graph. Absent in versions that do not allow it. */
   readonly fewScores?: FewScorer | undefined;
@@ -165,18 +167,29 @@ async function readDecoded(
     if (directory) onDirectory(directory);
     return directory;
   };
-  const [items, attributeTable, directory, userValues, similarity, recentChoices, together, repeatIntervals, recipe] =
-    await Promise.all([
-      decoded(catalog, decodeCatalog),
-      decoded(attributes, decodeAttributes),
-      readDirectory(),
-      decoded(user_values, decodeUserValues),
-      decoded(similarityFile, decodeSimilarity),
-      decoded(manifest.recent_choices, decodeRecentChoices),
-      decoded(manifest.together, decodeTogether),
-      decoded(manifest.repeat_intervals, decodeRepeatIntervals),
-      decoded(manifest.score_recipe, decodeRecipe),
-    ]);
+  const [
+    items,
+    attributeTable,
+    directory,
+    userValues,
+    similarity,
+    recentChoices,
+    together,
+    repeatIntervals,
+    itemHours,
+    recipe,
+  ] = await Promise.all([
+    decoded(catalog, decodeCatalog),
+    decoded(attributes, decodeAttributes),
+    readDirectory(),
+    decoded(user_values, decodeUserValues),
+    decoded(similarityFile, decodeSimilarity),
+    decoded(manifest.recent_choices, decodeRecentChoices),
+    decoded(manifest.together, decodeTogether),
+    decoded(manifest.repeat_intervals, decodeRepeatIntervals),
+    decoded(manifest.item_hours, decodeItemHours),
+    decoded(manifest.score_recipe, decodeRecipe),
+  ]);
   const found = {
     catalog: items!,
     attributes: attributeTable,
@@ -186,6 +199,7 @@ async function readDecoded(
     recentChoices,
     together,
     repeatIntervals,
+    itemHours,
     recipe,
   };
   checkCounts(manifest, found);
@@ -202,6 +216,7 @@ type Decoded = Pick<
   | "recentChoices"
   | "together"
   | "repeatIntervals"
+  | "itemHours"
 > & { readonly recipe: StoredRecipe | null };
 
 /** Undefined unless the runtime keeps the weights as their files have them. */
@@ -215,7 +230,17 @@ function fewScorer(
 }
 
 function checkCounts(manifest: Manifest, found: Decoded): void {
-  const { catalog, attributes, directory, userValues, similarity, recentChoices, together, repeatIntervals } = found;
+  const {
+    catalog,
+    attributes,
+    directory,
+    userValues,
+    similarity,
+    recentChoices,
+    together,
+    repeatIntervals,
+    itemHours,
+  } = found;
   const check = (what: string, expected: unknown, actual: unknown) => {
     if (expected !== actual) throw new FormatError(`${what}: the manifest says ${expected}, the file ${actual}`);
   };
@@ -227,6 +252,7 @@ function checkCounts(manifest: Manifest, found: Decoded): void {
   if (recentChoices) check("recent choices: items", manifest.item_count, recentChoices.itemCount);
   if (together) check("together: items", manifest.item_count, together.itemCount);
   if (repeatIntervals) check("repeat intervals: items", manifest.item_count, repeatIntervals.itemCount);
+  if (itemHours) check("item hours: items", manifest.item_count, itemHours.itemCount);
   if (directory) check("user directory: items", manifest.item_count, directory.itemCount);
   if (directory) check("user directory: users", manifest.user_count, directory.userCount);
   if (directory) check("user directory: page files", manifest.users?.pages.length, directory.fileCount);

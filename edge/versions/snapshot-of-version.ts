@@ -42,6 +42,7 @@ export function snapshotOf(
       recentChoices: loaded.recentChoices,
       together: loaded.together,
       repeatIntervals: loaded.repeatIntervals,
+      itemHours: loaded.itemHours,
       liveChoices,
       onTable: lease,
       score: async (history) => lease(await scorer.score(history)),

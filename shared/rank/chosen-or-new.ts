@@ -1,8 +1,7 @@
 /** Lists in which what the user has chosen before competes with what is new to the user. */
 import type { ItemIndex } from "../ids.ts";
 import { PLACE_RANGES, PLACES_MAX, type RepeatOdds } from "../repeat-intervals.ts";
-import { topK } from "../top-k.ts";
-import { scaleOf } from "./score-scale.ts";
+import { bestScores, scoreAt } from "./score-places.ts";
 
 /** ln of the middle of each range of places. */
 const MIDDLES = Array.from({ length: PLACE_RANGES }, (_, range) =>
@@ -22,15 +21,12 @@ export function joinChosen(
   { odds, isHidden }: { readonly odds: RepeatOdds; readonly isHidden: ((item: ItemIndex) => boolean) | undefined },
 ): void {
   const isNew = (item: ItemIndex) => !again.has(item) && !isHidden?.(item);
-  const best = topK(scores, PLACES_MAX, isNew).map((item) => scores[item]!);
-  if (best.length === 0) best.push(0); // all that there is was chosen before
-  const { deviation } = scaleOf(scores);
+  const best = bestScores(scores, PLACES_MAX, isNew);
   const { intercept, slope, range, places } = odds;
   const inclusive = logSumExp([...again.values()]);
   const repeated = intercept + slope * Math.min(range[1], Math.max(range[0], inclusive)); // ln of the odds of a repeated choice
   const shares = places.map(Math.log);
-  for (const [item, value] of again)
-    scores[item] = scoreAt(placeWith(repeated + value - inclusive, shares), best, deviation);
+  for (const [item, value] of again) scores[item] = scoreAt(placeWith(repeated + value - inclusive, shares), best);
 }
 
 /** ln of the place at which a new item has this share, between the middles of the ranges, and beyond them with a share of 1 / place. */
@@ -40,17 +36,6 @@ function placeWith(share: number, shares: readonly number[]): number {
   if (next === -1) return MIDDLES.at(-1)! + shares.at(-1)! - share;
   const [from, to] = [MIDDLES[next - 1]!, MIDDLES[next]!];
   return from + ((to - from) * (shares[next - 1]! - share)) / (shares[next - 1]! - shares[next]!);
-}
-
-/** The score at a place, given as its logarithm, among the best scores. Beyond them, a deviation is an e-fold of the place. */
-function scoreAt(logPlace: number, best: readonly number[], deviation: number): number {
-  const last = Math.log(best.length);
-  if (logPlace <= 0) return best[0]! - deviation * logPlace;
-  if (logPlace >= last) return best.at(-1)! - deviation * (logPlace - last);
-  const place = Math.exp(logPlace);
-  const before = Math.floor(place);
-  const [higher, lower] = [best[before - 1]!, best[before]!];
-  return higher + (lower - higher) * (place - before);
 }
 
 /** ln Σ exp value, without overflow. */

@@ -10,12 +10,13 @@ import { repeatedFraction } from "../learn/statistics/valued-histories.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
 import { codesOfUsers, type UserValueTable } from "../read/dataset/user-value-table.ts";
 import { dataForChoosing } from "./budget.ts";
+import { chooseItemHours, type JudgedHours } from "./decide/choose-item-hours.ts";
 import { chooseRepeatOdds, type JudgedOdds } from "./decide/choose-repeat-odds.ts";
 import { decide, USERS_MIN } from "./decide/decide.ts";
 import { cutOffOf, type MetricAtK, secondsPerList } from "./evaluate/evaluate.ts";
 import { ownersOf } from "./evaluate/evaluation-cases.ts";
 import { lift, restrictedTo } from "./evaluate/evaluation-figures.ts";
-import type { ServedValues } from "./evaluate/offline-snapshot.ts";
+import type { Served, ServedValues } from "./evaluate/offline-snapshot.ts";
 import { type EvaluationDetail, evaluationDetail } from "./report/evaluation-detail.ts";
 import { buildReport, sizesOf } from "./report/report.ts";
 import { encodeReplay } from "./scenarios/replay.ts";
@@ -83,6 +84,8 @@ export type Selection = {
   readonly userValues: UserValueChoice | undefined;
   /** How likely users choose again; undefined: lists with seen items are better by the model alone. */
   readonly repeatOdds: RepeatOdds | undefined;
+  /** Whether lists are better where they know at which time of the day each item is chosen. */
+  readonly knowsHours: boolean;
   readonly report: EvaluationReport;
   /** The lists behind the report's figures. They contain users as salted hashes. */
   readonly detail: EvaluationDetail;
@@ -135,7 +138,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
   const { cutOffs, includeSeen, signal } = context;
   const serving = { cutOffs, includeSeen, signal, values: byValues?.choice && byValues.served };
   const chosen = await withServedValues(trial, validation, serving);
-  const repeatOdds = await chooseRepeatOdds(chosen.served, validation, { ...input, metric });
+  const further = await judgeFurther(chosen.served, validation, { ...input, metric });
   const fingerprint = splitFingerprint(validation.dataset, validation.split);
   const lists = { chosen: chosen.evaluation, popularity: comparedBaseline.evaluation };
   const detail = evaluationDetail(validation, lists, fingerprint);
@@ -154,7 +157,7 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
       live?.method === POPULARITY ? comparedBaseline : finalists.find((trial) => isSameChoice(choiceOf(trial), live)),
     seconds: { budget: input.secondsMax, used: input.clock() - begin },
     seed: input.seed,
-    warnings: [...(warning ? [warning] : []), ...warningsOf(input, repeatOdds, metric)],
+    warnings: [...(warning ? [warning] : []), ...warningsOf(input, further, metric)],
   });
   input.progress(1, "chosen");
   const replay = (columns: ItemColumns) =>
@@ -173,10 +176,24 @@ export async function selectModel(whole: SelectInput): Promise<Selection> {
     families: familiesOf([...finalists, baseline], discarded, metric),
     halfLifeDays,
     userValues: byValues?.choice,
-    repeatOdds: repeatOdds?.odds,
+    ...{ repeatOdds: further.odds?.odds, knowsHours: further.hours !== undefined },
     report: { ...report, data: sizesOf(whole.dataset) },
     detail,
     replay,
+  };
+}
+
+/** What lists know besides the model's scores, where that makes them better. */
+type Further = { readonly odds: JudgedOdds | undefined; readonly hours: JudgedHours | undefined };
+
+async function judgeFurther(
+  served: Served,
+  validation: Validation,
+  options: SelectInput & { readonly metric: MetricAtK },
+): Promise<Further> {
+  return {
+    odds: await chooseRepeatOdds(served, validation, options),
+    hours: await chooseItemHours(served, validation, options),
   };
 }
 
@@ -291,7 +308,7 @@ const REPEATED_MANY = 0.2;
 
 function warningsOf(
   { live, methods, dataset, includeSeen }: SelectInput,
-  odds: JudgedOdds | undefined,
+  { odds, hours }: Further,
   metric: MetricAtK,
 ): string[] {
   const warnings: string[] = [];
@@ -313,6 +330,10 @@ function warningsOf(
     warnings.push(
       `Lists with seen: "include" place what the user has chosen before by the odds of a repeated choice: ${figures}.`,
     );
+  }
+  if (hours) {
+    const figures = `${metric} ${hours.atThisHour.toFixed(3)}, and ${hours.plain.toFixed(3)} by the model's scores alone`;
+    warnings.push(`Lists know at which time of the day items are chosen, new ones too: ${figures}.`);
   }
   return warnings;
 }

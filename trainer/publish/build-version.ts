@@ -3,6 +3,7 @@ import { openAsBlob } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { encodeItemCounts } from "../../shared/item-counts.ts";
+import { encodeItemHours } from "../../shared/item-hours.ts";
 import type { ItemColumns } from "../../shared/known-names.ts";
 import {
   type Descriptor,
@@ -24,6 +25,7 @@ import {
 import { encodeTogether } from "../../shared/together.ts";
 import type { ExportedModel } from "../learn/model.ts";
 import { openScorer } from "../learn/scoring/onnx-scorer.ts";
+import { itemHours } from "../learn/statistics/item-hours.ts";
 import { countRecentChoices } from "../learn/statistics/recent-choices.ts";
 import { repeatIntervals } from "../learn/statistics/repeat-intervals.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
@@ -62,6 +64,8 @@ export type VersionInput = ItemColumns & {
   readonly changesFrom?: number | undefined;
   /** How likely users choose again. Absent: lists with seen items are in the order of the model's scores. */
   readonly repeatOdds?: RepeatOdds | undefined;
+  /** Whether lists know at which time of the day each item is chosen. */
+  readonly knowsHours?: boolean | undefined;
   /** Present for a model that learns from sessions. */
   readonly sessions?: SessionRules | undefined;
   /** The events that the model listens to, and which of them the dataset has. Absent: none. */
@@ -127,7 +131,7 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   };
   let manifest = checkManifest(necessary);
   const addIfFits = async (
-    name: "similarity" | "recent_choices" | "together" | "repeat_intervals" | "score_recipe",
+    name: "similarity" | "recent_choices" | "together" | "repeat_intervals" | "item_hours" | "score_recipe",
     bytes: Uint8Array,
     mediaType: string,
   ) => {
@@ -146,6 +150,8 @@ export async function buildVersion(input: VersionInput): Promise<BuiltVersion> {
   if (together) await addIfFits("together", encodeTogether(together), MEDIA_TYPES.together);
   const withOdds = repeats && encodeRepeatIntervals({ ...repeats, odds: input.repeatOdds });
   if (withOdds) await addIfFits("repeat_intervals", withOdds, MEDIA_TYPES.repeatIntervals);
+  const hours = input.knowsHours ? itemHours(dataset) : undefined;
+  if (hours) await addIfFits("item_hours", encodeItemHours(hours), MEDIA_TYPES.itemHours);
   const recipe = scoreRecipeFile(exported, dataset.itemCount, golden);
   if (recipe) await addIfFits("score_recipe", recipe, MEDIA_TYPES.scoreRecipe);
   return { version: await versionName(manifest), manifest, files: [...files.values()] };

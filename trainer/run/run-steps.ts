@@ -261,6 +261,7 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
     historyMax: final.fitted.historyMax,
     ...usersOf({ data, selection, final }, salt),
     repeatOdds: selection.repeatOdds,
+    knowsHours: selection.knowsHours,
     changesFrom: changesFrom(job.spec, data.readAtMs),
     sessions: sessionRules(job.spec),
     events: data.events && { meanings: data.events.meanings, learnt: data.events.marks },

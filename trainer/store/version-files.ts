@@ -37,16 +37,23 @@ export async function versionFile(body: ObjectBody, mediaType: string): Promise<
 export function descriptorsOf(manifest: Manifest): Descriptor[] {
   const { model, catalog, attributes, users, user_values, similarity, item_counts, recent_choices, together } =
     manifest;
-  const { repeat_intervals, score_recipe } = manifest;
+  const { repeat_intervals, item_hours, score_recipe } = manifest;
   const all = [
     model.graph,
     ...model.weights.map((weight) => weight.file),
     catalog,
     ...(attributes ? [attributes] : []),
     ...(users ? [users.directory, ...users.pages] : []),
-    ...[user_values, similarity, item_counts, recent_choices, together, repeat_intervals, score_recipe].filter(
-      (file) => file !== undefined,
-    ),
+    ...[
+      user_values,
+      similarity,
+      item_counts,
+      recent_choices,
+      together,
+      repeat_intervals,
+      item_hours,
+      score_recipe,
+    ].filter((file) => file !== undefined),
   ];
   return [...new Map(all.map((descriptor) => [descriptor.digest, descriptor])).values()];
 }

@@ -1,5 +1,6 @@
 import { SESSION_MAX } from "../../../shared/api.ts";
 import type { ItemIndex } from "../../../shared/ids.ts";
+import type { ItemHours } from "../../../shared/item-hours.ts";
 import type { SessionRules } from "../../../shared/manifest.ts";
 import { historyOf } from "../../../shared/rank.ts";
 import type { RepeatIntervals } from "../../../shared/repeat-intervals.ts";
@@ -30,6 +31,8 @@ export type EvaluationCases = {
   readonly listedCount?: number | undefined;
   /** How items are chosen again, by the training part. Absent: lists do not depend on it. */
   readonly repeats?: RepeatIntervals | undefined;
+  /** At which time of the day items are chosen, by the training part. Absent: lists do not depend on it. */
+  readonly hours?: ItemHours | undefined;
   /** `at` is 0…count − 1. The same answer every time. */
   caseAt(at: number): EvaluationCase;
   /** Lengths of the uncut history and of the targets, which is cheaper than the whole case. */

@@ -55,6 +55,7 @@ export function offlineSnapshot(
     userAttributes: values?.attributesOf,
     recentChoices,
     repeatIntervals: cases.repeats,
+    itemHours: cases.hours,
     isHidden: isBeyond(cases.listedCount ?? cases.itemCount, cases.itemCount),
     compileFilter(_query: Filter) {
       throw new Error("The offline evaluation does not filter by attributes.");

@@ -3,6 +3,7 @@ import { openRepeats, type RepeatIntervals, type RepeatOdds } from "../../../sha
 import { methodNamed } from "../../learn/blends.ts";
 import type { Cost, Method, ServingBudget } from "../../learn/model.ts";
 import { samplePositions, seededRandom } from "../../learn/numerics/seeded-random.ts";
+import { itemHours } from "../../learn/statistics/item-hours.ts";
 import { repeatIntervals } from "../../learn/statistics/repeat-intervals.ts";
 import type { Dataset } from "../../read/dataset/dataset.ts";
 import { reorderItems } from "../../read/dataset/reorder-items.ts";
@@ -167,7 +168,7 @@ type TestPart = {
 
 function testPart({ train: unordered, test: unorderedTest }: TrainAndTest, selection: Selection, options: WithValues) {
   const { seed, protocol, includeSeen, secondsMax, userValues } = options;
-  const { halfLifeDays, userValues: choice, repeatOdds: odds } = selection;
+  const { halfLifeDays, userValues: choice, repeatOdds: odds, knowsHours } = selection;
   const order = popularityOrder(unordered, halfLifeDays, seed);
   const train = reorderItems(unordered, order);
   const newIndex = new Int32Array(order.length);
@@ -177,7 +178,11 @@ function testPart({ train: unordered, test: unorderedTest }: TrainAndTest, selec
   const cases =
     protocol === "sessions"
       ? casesOfSessions(test, { repeats: true })
-      : { ...casesOfSplit(train, positives, { includeSeen }), repeats: odds && repeatsIn(train, odds) };
+      : {
+          ...casesOfSplit(train, positives, { includeSeen }),
+          repeats: odds && repeatsIn(train, odds),
+          hours: knowsHours ? itemHours(train) : undefined,
+        };
   // More lists than this are sampled: measuring a model should take no longer than all the fitting may.
   const affordable = Math.floor(secondsMax / secondsPerList(train.itemCount));
   const listsMax = Math.min(LISTS_MAX, Math.max(LISTS_MIN, affordable));
