@@ -3,6 +3,8 @@ import type { ItemIndex } from "../ids.ts";
 import { type ItemHours, SHIFT_SCALE, SLOTS, slotsOf } from "../item-hours.ts";
 import { type BestScores, bestScores, logPlaceOf, scoreAt } from "./score-places.ts";
 
+/** Time passes in steps of a quarter of an hour, so that the pages of a list fit together. */
+const STEP_SECONDS = 900;
 /** Places that are told apart; what is behind them is far from any list. */
 const PLACES = 256;
 /** A new item at place p is chosen with a chance of about 1 / (p + 5): measured on check-ins, where 1 and 20 are worse. */
@@ -21,7 +23,7 @@ export function moveToThisHour(
 ): void {
   const best = bestScores(scores, PLACES, isNew);
   const last = best.best.at(-1)!;
-  const { from, to, part } = slotsOf(nowSeconds);
+  const { from, to, part } = slotsOf(nowSeconds - (nowSeconds % STEP_SECONDS));
   for (let at = 0, first = 0; at < items.length; at++, first += SLOTS) {
     const shift = ((1 - part) * shifts[first + from]! + part * shifts[first + to]!) / SHIFT_SCALE;
     if (shift === 0) continue;

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { ItemIndex } from "../../shared/ids.ts";
 import { countsIn } from "../../shared/item-counts.ts";
+import { decodeItemHours } from "../../shared/item-hours.ts";
 import { FORMATS_READ, Manifest } from "../../shared/manifest.ts";
 import { decodeRecentChoices } from "../../shared/recent-choices.ts";
 import { decodeRepeatIntervals } from "../../shared/repeat-intervals.ts";
@@ -9,7 +10,18 @@ import { decodeSimilarity } from "../../shared/similarity.ts";
 import { decodeTogether } from "../../shared/together.ts";
 import { decodeUserValues } from "../../shared/user-values.ts";
 import { decodeUserRecords } from "../fixtures/user-page.ts";
-import { CHOICES, COUNTS, format2Files, ITEM_COUNT, ODDS, REPEATS, SIMILARITY, USERS, WEIGHTS } from "./format-2.ts";
+import {
+  CHOICES,
+  COUNTS,
+  format2Files,
+  HOURS,
+  ITEM_COUNT,
+  ODDS,
+  REPEATS,
+  SIMILARITY,
+  USERS,
+  WEIGHTS,
+} from "./format-2.ts";
 
 const folder = new URL("format-2/", import.meta.url).pathname;
 const frozen = (name: string) => new Uint8Array(readFileSync(folder + name));
@@ -58,6 +70,10 @@ test("item-counts.bin", () => {
 
 test("recent-choices.bin", () => {
   expect(decodeRecentChoices(frozen("recent-choices.bin"))).toEqual(CHOICES);
+});
+
+test("item-hours.bin", () => {
+  expect(decodeItemHours(frozen("item-hours.bin"))).toEqual(HOURS);
 });
 
 test("together.bin", () => {

@@ -4,6 +4,7 @@
  */
 import { encodeContainer } from "../../shared/container.ts";
 import { encodeItemCounts } from "../../shared/item-counts.ts";
+import { encodeItemHours } from "../../shared/item-hours.ts";
 import { type Descriptor, Manifest, MEDIA_TYPES } from "../../shared/manifest.ts";
 import { type ChoiceCounts, encodeRecentChoices } from "../../shared/recent-choices.ts";
 import { encodeRepeatIntervals } from "../../shared/repeat-intervals.ts";
@@ -61,6 +62,12 @@ export const TOGETHER = {
   strengths: Float32Array.of(2, 0.5, 0.125),
 };
 
+export const HOURS = {
+  itemCount: ITEM_COUNT,
+  items: Uint32Array.of(0, 3),
+  shifts: Int8Array.of(-127, -3, 0, 1, 44, 127, 2, 0, 5, 4, 3, 2, 1, 0, -1, -2),
+};
+
 export const COUNTS = {
   interactions: Uint32Array.of(9, 4, 2, 1, 70_000),
   positives: Uint32Array.of(3, 4, 0, 1, 65_536),
@@ -96,6 +103,7 @@ export async function format2Files(): Promise<ReadonlyMap<string, Uint8Array>> {
     ["together.bin", encodeTogether(TOGETHER)],
     ["repeat-intervals.bin", intervalsAlone(INTERVALS)],
     ["repeat-intervals-weighted.bin", withWeights(REPEATS)],
+    ["item-hours.bin", encodeItemHours(HOURS)],
     ["repeat-intervals-odds.bin", encodeRepeatIntervals({ ...REPEATS, weights: WEIGHTS, odds: ODDS })],
   ]);
 }

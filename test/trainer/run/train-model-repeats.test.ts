@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { blobKey } from "../../../shared/manifest.ts";
+import { decodeItemHours } from "../../../shared/item-hours.ts";
+import { blobKey, type Descriptor } from "../../../shared/manifest.ts";
 import { decodeRepeatIntervals } from "../../../shared/repeat-intervals.ts";
 import { seededRandom } from "../../../trainer/learn/numerics/seeded-random.ts";
 import { readLivePointer, setStatus } from "../../../trainer/store/live-pointer-swap.ts";
@@ -10,19 +11,20 @@ import { readManifest } from "../../../trainer/store/versions.ts";
 import { memoryStore } from "../../fixtures/memory-store.ts";
 import { trainOnFiles } from "../../fixtures/train-on-files.ts";
 
-test("a version knows how likely users choose again where lists with seen items are better by it", async () => {
+test("a version knows how likely users choose again, and at which time of the day, where lists are better by it", async () => {
   const [customer, modelName] = ["acme", "shop"];
   const model = { customer, modelName };
   const store = memoryStore();
   const nowMs = Date.parse("2024-03-01T00:00:00Z");
   await setStatus(store, model, { status: "SCHEDULING", nowMs });
   const folder = await mkdtemp(join(tmpdir(), "train-repeats-"));
-  // Each user needs five items of a hundred every week, and tries another one each time.
+  // Each user needs five items of a hundred every week, and tries another one each time: even ones in the morning, odd ones at night.
   const random = seededRandom(5);
   const rows = Array.from({ length: 260 }, (_, user) =>
     Array.from({ length: 90 }, (_, row) => {
       const item = row % 6 === 5 ? Math.floor(100 * random()) : (user * 7 + (row % 6)) % 100;
-      return `u${user},i${item},${1_690_000_000 + 100 * user + 86_400 * row + Math.floor(40_000 * random())},1`;
+      const second = (item % 2 ? 68_000 : 25_000) + Math.floor(10_000 * random());
+      return `u${user},i${item},${86_400 * (19_560 + row) + second},1`;
     }),
   ).flat();
   await writeFile(join(folder, "orders.csv"), ["user_id,item_id,at,label", ...rows].join("\n"));
@@ -41,8 +43,9 @@ test("a version knows how likely users choose again where lists with seen items 
   });
   expect(outcome).toMatchObject({ kind: "published" });
   const { version } = (await readLivePointer(store, model))!.pointer.live!;
-  const { repeat_intervals: file } = (await readManifest(store, model, version))!;
-  const { bytes } = (await store.get(blobKey(customer, modelName, file!.digest)))!;
-  expect(decodeRepeatIntervals(bytes).odds?.places).toHaveLength(9);
+  const { repeat_intervals: repeats, item_hours: hours } = (await readManifest(store, model, version))!;
+  const bytesOf = async (file: Descriptor) => (await store.get(blobKey(customer, modelName, file.digest)))!.bytes;
+  expect(decodeRepeatIntervals(await bytesOf(repeats!)).odds?.places).toHaveLength(9);
+  expect(decodeItemHours(await bytesOf(hours!)).items).toHaveLength(100);
   await rm(folder, { recursive: true });
 });
