@@ -6,7 +6,7 @@ import { type BestScores, bestScores, logPlaceOf, scoreAt } from "./score-places
 /** Time passes in steps of a quarter of an hour, so that the pages of a list fit together. */
 const STEP_SECONDS = 900;
 /** Places that are told apart; what is behind them is far from any list. */
-const PLACES = 256;
+const PLACES = 64;
 /** A new item at place p is chosen with a chance of about 1 / (p + 5): measured on check-ins, where 1 and 20 are worse. */
 const OFFSET = 5;
 
@@ -24,13 +24,15 @@ export function moveToThisHour(
   const best = bestScores(scores, PLACES, isNew);
   const last = best.best.at(-1)!;
   const { from, to, part } = slotsOf(nowSeconds - (nowSeconds % STEP_SECONDS));
+  const unit = best.deviation / SHIFT_SCALE;
+  const [before, after] = [unit * (1 - part), unit * part];
   for (let at = 0, first = 0; at < items.length; at++, first += SLOTS) {
-    const shift = ((1 - part) * shifts[first + from]! + part * shifts[first + to]!) / SHIFT_SCALE;
-    if (shift === 0) continue;
-    const score = scores[items[at]!]!;
-    const moved = score + shift * best.deviation;
-    // Most items are far behind, where this is the same and needs no logarithms.
-    scores[items[at]!] = Math.max(score, moved) < last ? moved : movedBy(score, shift, best);
+    const item = items[at]!;
+    const score = scores[item]!;
+    const deviations = before * shifts[first + from]! + after * shifts[first + to]!;
+    // Most items are far behind, where no logarithms are needed.
+    if (score < last && score + deviations < last) scores[item] = score + deviations;
+    else if (deviations !== 0) scores[item] = movedBy(score, deviations / best.deviation, best);
   }
 }
 
