@@ -333,7 +333,8 @@ function warningsOf(
   }
   if (hours) {
     const figures = `${metric} ${hours.atThisHour.toFixed(3)}, and ${hours.plain.toFixed(3)} by the model's scores alone`;
-    warnings.push(`Lists know at which time of the day items are chosen, new ones too: ${figures}.`);
+    const needs = "Times without a zone must be UTC for this, since an edge compares them with its own clock";
+    warnings.push(`Lists know at which time of the day items are chosen: ${figures}. ${needs}.`);
   }
   return warnings;
 }
