@@ -13,7 +13,8 @@ type Output = { readonly attributes: Attributes; readonly print: (line: string) 
 
 const HISTORY_WANTED = 30;
 const LATEST_SHOWN = 5;
-const TITLE_NAMES = /^(title|name|item_name|item_title|product_name|product_title|movie_title|headline)$/i;
+const TITLE_NAMES =
+  /^((item|product|article|book|movie|film|song|track|anime|game|course|recipe|event|business|venue|place)[ _-]?)?(title|name)$|^headline$/i;
 const ATTEMPTS_MAX = 60;
 const PAUSE_MS = 500;
 

@@ -8,7 +8,14 @@ import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LocalError } from "../../../trainer/local/local-error.ts";
 import { describeFiles, type LocalSource } from "../../../trainer/local/local-source.ts";
-import { curlLine, filterOf, itemsOf, sampleUser, showRankings } from "../../../trainer/local/show-rankings.ts";
+import {
+  curlLine,
+  filterOf,
+  itemsOf,
+  sampleUser,
+  showRankings,
+  titlesOf,
+} from "../../../trainer/local/show-rankings.ts";
 
 let root: string;
 let source: LocalSource;
@@ -83,6 +90,16 @@ test("items are found by the id of the interactions", async () => {
   expect([...(await itemsOf(source, ["i1", "nothing"])).keys()]).toEqual(["i1"]);
   expect((await itemsOf(source, ["i1"])).get("i1")).toMatchObject({ title: 'Item "1"', tags: "plain|red" });
   expect([...(await itemsOf(bare, ["i1"])), ...(await itemsOf(source, []))]).toEqual([]);
+});
+
+test("titles are in a column whose name says so, and not in one of its author's names", async () => {
+  await writeFile(join(root, "books.csv"), "id,Author-Name,Book-Title\ni1,Ann Ode,Odes\n");
+  const files = { interactions: join(root, "events.csv"), items: join(root, "books.csv"), users: null, columns: {} };
+  const books = await describeFiles(files, { model: "books", tempDirectory: root, signal });
+  expect(await titlesOf(books, ["i1", "i2"])).toEqual([
+    { item: "i1", title: "Odes" },
+    { item: "i2", title: "" },
+  ]);
 });
 
 test("the sample filter is a category of the first item that some others have, and nothing if it has none", () => {
