@@ -167,41 +167,18 @@ async function readDecoded(
     if (directory) onDirectory(directory);
     return directory;
   };
-  const [
-    items,
-    attributeTable,
-    directory,
-    userValues,
-    similarity,
-    recentChoices,
-    together,
-    repeatIntervals,
-    itemHours,
-    recipe,
-  ] = await Promise.all([
-    decoded(catalog, decodeCatalog),
-    decoded(attributes, decodeAttributes),
-    readDirectory(),
-    decoded(user_values, decodeUserValues),
-    decoded(similarityFile, decodeSimilarity),
-    decoded(manifest.recent_choices, decodeRecentChoices),
-    decoded(manifest.together, decodeTogether),
-    decoded(manifest.repeat_intervals, decodeRepeatIntervals),
-    decoded(manifest.item_hours, decodeItemHours),
-    decoded(manifest.score_recipe, decodeRecipe),
-  ]);
-  const found = {
-    catalog: items!,
-    attributes: attributeTable,
-    directory,
-    userValues,
-    similarity,
-    recentChoices,
-    together,
-    repeatIntervals,
-    itemHours,
-    recipe,
-  };
+  const found = await allOf({
+    catalog: decoded(catalog, decodeCatalog) as Promise<Catalog>,
+    attributes: decoded(attributes, decodeAttributes),
+    directory: readDirectory(),
+    userValues: decoded(user_values, decodeUserValues),
+    similarity: decoded(similarityFile, decodeSimilarity),
+    recentChoices: decoded(manifest.recent_choices, decodeRecentChoices),
+    together: decoded(manifest.together, decodeTogether),
+    repeatIntervals: decoded(manifest.repeat_intervals, decodeRepeatIntervals),
+    itemHours: decoded(manifest.item_hours, decodeItemHours),
+    recipe: decoded(manifest.score_recipe, decodeRecipe),
+  });
   checkCounts(manifest, found);
   return found;
 }
@@ -219,6 +196,12 @@ type Decoded = Pick<
   | "itemHours"
 > & { readonly recipe: StoredRecipe | null };
 
+/** The same names with what they promised, once all is there. */
+async function allOf<Promised extends Readonly<Record<string, Promise<unknown>>>>(promised: Promised) {
+  const entries = Object.entries(promised).map(async ([name, value]) => [name, await value] as const);
+  return Object.fromEntries(await Promise.all(entries)) as { [Name in keyof Promised]: Awaited<Promised[Name]> };
+}
+
 /** Undefined unless the runtime keeps the weights as their files have them. */
 function fewScorer(
   { model: { weights }, item_count: itemCount }: Manifest,
@@ -230,30 +213,19 @@ function fewScorer(
 }
 
 function checkCounts(manifest: Manifest, found: Decoded): void {
-  const {
-    catalog,
-    attributes,
-    directory,
-    userValues,
-    similarity,
-    recentChoices,
-    together,
-    repeatIntervals,
-    itemHours,
-  } = found;
+  const { catalog, attributes, directory, similarity, together } = found;
   const check = (what: string, expected: unknown, actual: unknown) => {
     if (expected !== actual) throw new FormatError(`${what}: the manifest says ${expected}, the file ${actual}`);
   };
-  check("catalog: items", manifest.item_count, catalog.itemCount);
+  const files = {
+    ...{ catalog, attributes, similarity, together, "user directory": directory, "user values": found.userValues },
+    "recent choices": found.recentChoices,
+    "repeat intervals": found.repeatIntervals,
+    "item hours": found.itemHours,
+  };
+  for (const [what, file] of Object.entries(files))
+    if (file) check(`${what}: items`, manifest.item_count, file.itemCount);
   check("catalog: item id type", manifest.item_id_type, catalog.itemIdType);
-  if (attributes) check("attributes: items", manifest.item_count, attributes.itemCount);
-  if (userValues) check("user values: items", manifest.item_count, userValues.itemCount);
-  if (similarity) check("similarity: items", manifest.item_count, similarity.itemCount);
-  if (recentChoices) check("recent choices: items", manifest.item_count, recentChoices.itemCount);
-  if (together) check("together: items", manifest.item_count, together.itemCount);
-  if (repeatIntervals) check("repeat intervals: items", manifest.item_count, repeatIntervals.itemCount);
-  if (itemHours) check("item hours: items", manifest.item_count, itemHours.itemCount);
-  if (directory) check("user directory: items", manifest.item_count, directory.itemCount);
   if (directory) check("user directory: users", manifest.user_count, directory.userCount);
   if (directory) check("user directory: page files", manifest.users?.pages.length, directory.fileCount);
 }
