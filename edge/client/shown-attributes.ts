@@ -2,7 +2,7 @@
 export type Attributes = Readonly<Record<string, unknown>>;
 
 export const TITLE_NAMES =
-  /^((item|product|article|book|movie|film|song|track|anime|game|course|recipe|event|business|venue|place)[ _-]?)?(title|name)$|^headline$/i;
+  /^((item|product|article|book|movie|film|song|track|anime|game|course|recipe|venue|place)[ _-]?)?(title|name)$|^headline$/i;
 const PICTURE = /image|img|picture|photo|thumb|poster|cover/i;
 const PRICE = /^(price|sale_price|item_price|product_price)$/i;
 const LINK = /^(url|link|href|item_url|product_url|page_url|permalink)$/i;

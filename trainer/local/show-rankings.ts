@@ -14,7 +14,7 @@ type Output = { readonly attributes: Attributes; readonly print: (line: string) 
 const HISTORY_WANTED = 30;
 const LATEST_SHOWN = 5;
 const TITLE_NAMES =
-  /^((item|product|article|book|movie|film|song|track|anime|game|course|recipe|event|business|venue|place)[ _-]?)?(title|name)$|^headline$/i;
+  /^((item|product|article|book|movie|film|song|track|anime|game|course|recipe|venue|place)[ _-]?)?(title|name)$|^headline$/i;
 const ATTEMPTS_MAX = 60;
 const PAUSE_MS = 500;
 
