@@ -23,6 +23,7 @@ import { withUserValues } from "../publish/with-user-values.ts";
 import type { ConnectorContext } from "../read/connectors/connector.ts";
 import { withEventTypes } from "../read/connectors/events/events.ts";
 import { EVENTS_FOLDER, type FetchedEvents, fetchEvents } from "../read/connectors/events/fetch-events.ts";
+import { hoursAhead } from "../read/dataset/checks.ts";
 import type { Dataset } from "../read/dataset/dataset.ts";
 import { reorderItems } from "../read/dataset/reorder-items.ts";
 import { bySession } from "../read/dataset/sessions.ts";
@@ -261,7 +262,8 @@ export async function buildFinal({ job, deps, model, salt }: Run, { data, select
     historyMax: final.fitted.historyMax,
     ...usersOf({ data, selection, final }, salt),
     repeatOdds: selection.repeatOdds,
-    knowsHours: selection.knowsHours,
+    // What is ahead of this clock is in another zone than the edge's, which would show breakfast at another hour.
+    knowsHours: selection.knowsHours && hoursAhead(final.dataset, data.readAtMs / 1000) === undefined,
     changesFrom: changesFrom(job.spec, data.readAtMs),
     sessions: sessionRules(job.spec),
     events: data.events && { meanings: data.events.meanings, learnt: data.events.marks },

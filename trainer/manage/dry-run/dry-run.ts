@@ -189,7 +189,8 @@ async function checkAccepted(trial: Trial, checked: StagedInteractions, { table,
     const fault = new StageError("checking", error.code, `${among}${error.message}`);
     addFault(trial, isWhole ? "error" : "warning", fault);
   }
-  const counts = { duplicates, sessions: sessionCountOf(spec.schema, sessions, interactions) };
+  const nowSeconds = trial.nowMs / 1000;
+  const counts = { duplicates, sessions: sessionCountOf(spec.schema, sessions, interactions), nowSeconds };
   const warnings = [...interactionWarnings(interactions, label, counts), ...(await idWarnings(staging, checked))];
   for (const { code, message } of warnings)
     if (isWhole || code !== "few_interactions") addProblem(trial, "warning", code, `${among}${message}`);

@@ -91,10 +91,21 @@ const hasTwo = (items: Int32Array) => items.some((item) => item !== items[0]);
 const FEW_INTERACTIONS = 1000;
 const YEAR_1990 = 631_152_000;
 
+/** With fresh data, local times without a zone lie in the future east of Greenwich. Clocks may differ a little. */
+const AHEAD_SECONDS = 1800;
+
+/** Hours that the newest interaction lies in the future; undefined if it does not. */
+export function hoursAhead({ times }: Pick<Interactions, "times">, nowSeconds: number): number | undefined {
+  const newest = times.reduce((max, time) => Math.max(max, time), 0);
+  return newest > nowSeconds + AHEAD_SECONDS ? (newest - nowSeconds) / 3600 : undefined;
+}
+
 export type RowCounts = {
   readonly duplicates: number;
   /** Undefined for a model that knows no sessions. */
   readonly sessions: number | undefined;
+  /** When the rows were read. */
+  readonly nowSeconds: number;
 };
 
 /** Warnings for the owner of the data. The run goes on. */
@@ -114,10 +125,13 @@ export function rejectedWarnings(rows: number, rejected: Rejected): string[] {
 
 /** Warnings about the accepted interactions. */
 export function interactionWarnings(
-  { times, items, positive, userCount }: Interactions,
+  interactions: Interactions,
   label: RowReport["label"],
-  { duplicates, sessions }: RowCounts,
+  { duplicates, sessions, nowSeconds }: RowCounts,
 ): readonly { readonly code: string; readonly message: string }[] {
+  const { times, items, positive, userCount } = interactions;
+  const ahead = hoursAhead(interactions, nowSeconds);
+  const local = `The newest interaction lies ${ahead?.toFixed(1)} hours in the future: times without a zone are read as UTC, so local ones need it`;
   const few = `There are only ${items.length} interactions; below ${FEW_INTERACTIONS}, lists will be close to plain popularity`;
   const oneUser =
     "The interactions are all of one user, so lists will be plain popularity: is the user column the right one?";
@@ -128,6 +142,7 @@ export function interactionWarnings(
     [userCount === 1, "one_user", oneUser],
     [items.length > 1 && times.every((time) => time === times[0]), "one_time", oneTime],
     [times.some((time) => time < YEAR_1990), "old_times", "Some times lie before 1990: check the time column's unit"],
+    [ahead !== undefined, "times_ahead", local],
     [!positive.includes(0) && label.type === "Rating", "all_positive", "Every rating counts as positive"],
     [
       sessions === items.length,

@@ -61,7 +61,8 @@ export async function readDataset(spec: ModelSpec, options: ReadDatasetOptions):
     const aboutIds = await idWarnings(staging, staged.interactions);
     const { interactions, sessions, duplicates } = await collect(staging, staged.interactions, options);
     checkInteractionsUsable(interactions, spec.schema.interaction.label);
-    const counts = { duplicates, sessions: sessionCountOf(spec.schema, sessions, interactions) };
+    const nowSeconds = options.nowMs / 1000;
+    const counts = { duplicates, sessions: sessionCountOf(spec.schema, sessions, interactions), nowSeconds };
 
     progress({ detail: "reading attributes" });
     const { itemCount, userCount } = interactions;

@@ -70,7 +70,7 @@ test("the message has counts, the allowed fraction, reasons and rows", () =>
     "50 of 100 rows cannot be used, more than the 10 % allowed: 50 × missing_user: the user id is null or empty (row 1, 2, …)",
   ));
 
-const none = { duplicates: 0, sessions: undefined };
+const none = { duplicates: 0, sessions: undefined, nowSeconds: 2 ** 32 };
 
 test("warnings: few interactions, one time for all, times before 1990, every rating positive", () => {
   const odd = { ...interactions(2, [0, 1], [1, 1]), times: Uint32Array.of(20_240_131, 20_240_131) };
@@ -84,6 +84,14 @@ test("warnings: few interactions, one time for all, times before 1990, every rat
     new Array(1000).fill(1),
   );
   expect(warningsOf(usual, report({}), none)).toEqual([]);
+});
+
+test("rows of the future cause a warning about their zone, and a clock that is a little behind does not", () => {
+  const newest = 1_700_000_000;
+  const data = { ...interactions(2, [0, 1], [1, 0]), times: Uint32Array.of(newest, newest - 60) };
+  const warningsAt = (nowSeconds: number) => warningsOf(data, report({}), { ...none, nowSeconds }).join();
+  expect(warningsAt(newest - 9 * 3600)).toContain("9.0 hours in the future: times without a zone are read as UTC");
+  expect(warningsAt(newest - 600)).not.toContain("future");
 });
 
 test("a warning where no session has two interactions", () => {
