@@ -1,7 +1,7 @@
 import { type ItemHours, SHIFT_SCALE, SLOTS, slotsOf } from "../../../shared/item-hours.ts";
 import type { Interactions } from "../../read/dataset/dataset.ts";
 
-/** As many choices at the usual times are added to those of each item, so that few choices say little. */
+/** So many choices at the usual times are added to those of each item: an item with few choices then has no times of its own. */
 const USUAL_CHOICES = 5;
 const SHIFT_MAX = 127;
 
