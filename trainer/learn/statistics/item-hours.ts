@@ -1,7 +1,7 @@
 import { type ItemHours, SHIFT_SCALE, SLOTS, slotsOf } from "../../../shared/item-hours.ts";
 import type { Interactions } from "../../read/dataset/dataset.ts";
 
-/** So many choices at the usual times are added to those of each item: an item with few choices then has no times of its own. */
+/** Additive smoothing: each item gets this number of further choices at the usual times, so that a few choices say little. */
 const USUAL_CHOICES = 5;
 const SHIFT_MAX = 127;
 
@@ -21,22 +21,19 @@ export function itemHours({ itemCount, items, times, positive }: Interactions): 
     rows++;
   }
   const shifts = new Int8Array(itemCount * SLOTS);
+  const kept: number[] = [];
   for (let item = 0; item < itemCount; item++) {
     const own = counts.subarray(item * SLOTS, (item + 1) * SLOTS);
     const choices = own.reduce((sum, count) => sum + count, 0);
-    for (let slot = 0; slot < SLOTS; slot++) {
+    const shiftsOfItem = Int8Array.from(own, (count, slot) => {
       const share = usual[slot]! / rows;
-      const ratio = share > 0 ? (own[slot]! / share + USUAL_CHOICES) / (choices + USUAL_CHOICES) : 1;
-      const shift = Math.round(SHIFT_SCALE * Math.log(ratio));
-      shifts[item * SLOTS + slot] = Math.max(-SHIFT_MAX, Math.min(SHIFT_MAX, shift));
-    }
+      const ratio = share > 0 ? (count / share + USUAL_CHOICES) / (choices + USUAL_CHOICES) : 1;
+      return Math.max(-SHIFT_MAX, Math.min(SHIFT_MAX, Math.round(SHIFT_SCALE * Math.log(ratio))));
+    });
+    if (shiftsOfItem.every((shift) => shift === 0)) continue;
+    shifts.set(shiftsOfItem, kept.length * SLOTS);
+    kept.push(item);
   }
-  const shiftsOf = (item: number) => shifts.subarray(item * SLOTS, (item + 1) * SLOTS);
-  const own = Array.from({ length: itemCount }, (_, item) => item).filter((item) =>
-    shiftsOf(item).some((s) => s !== 0),
-  );
-  if (own.length === 0) return undefined;
-  const kept = new Int8Array(own.length * SLOTS);
-  for (const [at, item] of own.entries()) kept.set(shiftsOf(item), at * SLOTS);
-  return { itemCount, items: Uint32Array.from(own), shifts: kept };
+  if (kept.length === 0) return undefined;
+  return { itemCount, items: Uint32Array.from(kept), shifts: shifts.slice(0, kept.length * SLOTS) };
 }
