@@ -18,6 +18,8 @@ const TIME_FRACTION = 0.05;
 export type JudgedHours = { readonly plain: number; readonly atThisHour: number };
 
 type Options = Pick<SplitOptions, "protocol" | "seed"> & {
+  /** Whether the choice is by lists with seen items, so that its cases have them among their targets. */
+  readonly includeSeen?: boolean | undefined;
   readonly metric: MetricAtK;
   readonly secondsMax: number;
   readonly signal: AbortSignal;
@@ -28,14 +30,15 @@ type Options = Pick<SplitOptions, "protocol" | "seed"> & {
 export async function chooseItemHours(
   served: Served,
   { dataset, split }: { readonly dataset: Interactions; readonly split: ValidationSplit },
-  { protocol, metric, secondsMax, seed, signal, memoryMbMax }: Options,
+  { protocol, includeSeen, metric, secondsMax, seed, signal, memoryMbMax }: Options,
 ): Promise<JudgedHours | undefined> {
   const isInTime = protocol !== "sessions" && protocol !== "set";
   const hours = isInTime ? itemHours(split.train) : undefined;
   if (!hours) return undefined;
   // Cases of `service` are all at one instant, and those of `live` each at its own time.
   const timed = protocol === "service" ? "live" : protocol;
-  const { cases } = planSplit(dataset, { protocol: timed, seed, includeSeen: false })(dataset);
+  const isOther = timed !== protocol || includeSeen;
+  const { cases } = isOther ? planSplit(dataset, { protocol: timed, seed, includeSeen: false })(dataset) : split;
   const affordable = Math.floor((TIME_FRACTION * secondsMax) / (2 * secondsPerList(cases.itemCount)));
   const count = Math.max(CASES.least, Math.min(CASES.most, affordable));
   const positions = samplePositions(cases.count, count, seededRandom(seed, 89));
